@@ -1,0 +1,94 @@
+import tseslint from 'typescript-eslint'
+
+const bannedSyntax = [
+  {
+    selector: "MemberExpression[object.name='Date'][property.name='now']",
+    message: 'Take a Clock.',
+  },
+  { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: 'Take a Clock.' },
+  {
+    selector: "MemberExpression[object.name='Math'][property.name='random']",
+    message: 'Take a Chance.',
+  },
+  { selector: "MemberExpression[object.name='crypto']", message: 'Take an IdSource.' },
+]
+const bannedGlobals = [
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'fetch',
+  'performance',
+  'Date.now',
+]
+
+/** Folders in dependency order: each may import only from itself and from those named. */
+const layers = {
+  core: [],
+  source: ['core'],
+  coordinator: ['core'],
+  catalog: ['core'],
+  sink: ['core', 'source', 'coordinator', 'catalog'],
+}
+const allLayers = ['core', 'source', 'coordinator', 'catalog', 'sink', 'cli']
+
+const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
+  files: [`src/${layer}/**/*.ts`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: allLayers
+          .filter((other) => other !== layer && !allowed.includes(other))
+          .map((other) => ({
+            regex: `^(\\.\\./)+${other}/`,
+            message: `${layer} may not depend on ${other}.`,
+          })),
+      },
+    ],
+  },
+}))
+
+export default tseslint.config(
+  { ignores: ['dist/', 'node_modules/', '.engines/', '.tsbuild/'] },
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.strictTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true },
+      ],
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', package: 'node:test', name: ['test', 'describe', 'it', 'suite'] },
+          ],
+        },
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: false, allowAny: false, allowNullish: false },
+      ],
+      'no-console': 'error',
+    },
+  },
+  ...layerRules,
+  {
+    files: ['src/{core,source,coordinator,catalog,sink}/**/*.ts'],
+    ignores: ['src/catalog/store/*-store.ts', 'src/core/system.ts'],
+    rules: {
+      'no-restricted-globals': ['error', ...bannedGlobals],
+      'no-restricted-syntax': ['error', ...bannedSyntax],
+    },
+  },
+  {
+    files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+    rules: { 'no-console': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
+  },
+)

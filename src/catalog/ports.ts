@@ -1,0 +1,115 @@
+import type { Bucket, Millis, SnapshotId } from '../core/ids.ts'
+import type { IdField, TableSchema } from '../core/schema/types.ts'
+
+/** Parts of a table name, namespace first, already checked: `['demo', 'flights']`. */
+export type TableName = readonly string[]
+
+export type TableDefinition = {
+  readonly name: TableName
+  readonly schema: TableSchema
+  /** From 1; fixed for the life of the table. */
+  readonly bucketCount: number
+  /** The one column whose hash is the bucket; absent when the bucket is taken by place. */
+  readonly bucketKey?: string
+  /** User-facing properties, such as `table.datalake.freshness`; the catalog maps them. */
+  readonly properties: ReadonlyMap<string, string>
+}
+
+/** Counts and bounds of one leaf column of one file, as a manifest holds them. */
+export type FieldMetrics = {
+  readonly fieldId: number
+  /** Compressed bytes in the file. */
+  readonly columnBytes: number
+  /** Values, nulls included; for leaves below a list or map the number of element slots. */
+  readonly valueCount: number
+  readonly nullCount: number
+  /** FLOAT and DOUBLE only. */
+  readonly nanCount?: number
+  /** Iceberg single-value form (spec, appendix D), truncated outwards; absent when unknown. */
+  readonly lower?: Uint8Array
+  readonly upper?: Uint8Array
+}
+
+export type DataFile = {
+  /** URL, byte for byte as the manifest names it. */
+  readonly location: string
+  readonly bucket: Bucket
+  readonly rows: number
+  readonly bytes: number
+  readonly metrics: readonly FieldMetrics[]
+  /** Where row groups start, ascending. */
+  readonly splitOffsets: readonly number[]
+}
+
+export type SnapshotEntry = {
+  readonly id: SnapshotId
+  readonly parent: SnapshotId | undefined
+  readonly sequence: bigint
+  readonly committedAt: Millis
+  /** `append`, `overwrite`, `delete`, `replace`. */
+  readonly operation: string
+  readonly summary: ReadonlyMap<string, string>
+  readonly manifestList: string
+}
+
+/** One version of a table as loaded; a swap is bound to exactly this version. */
+export type LoadedTable = {
+  /** Two loads are equal if and only if their tokens are. */
+  readonly token: string
+  readonly uuid: string
+  readonly location: string
+  readonly formatVersion: number
+  /** The snapshot the branch points at; undefined before the first one. */
+  readonly head: SnapshotId | undefined
+  /** Every listed snapshot, those outside the lineage of the head included. */
+  readonly snapshots: ReadonlyMap<SnapshotId, SnapshotEntry>
+  readonly properties: ReadonlyMap<string, string>
+  readonly schemaId: number
+  readonly specId: number
+  /** Columns of the current schema with their ids, system columns last. */
+  readonly fields: readonly IdField[]
+  readonly bucketCount: number
+  readonly bucketKey: string | undefined
+}
+
+/** What one commit changes. Everything in it becomes visible at once or not at all. */
+export type TableChange = {
+  readonly snapshot?: {
+    /** The same in all attempts of a round, so that a doubled request cannot land twice. */
+    readonly id: SnapshotId
+    readonly operation: 'append'
+    /** Own keys of the summary; the catalog adds counts and totals. */
+    readonly summary: ReadonlyMap<string, string>
+    readonly files: readonly DataFile[]
+    /** The ledger when it is too large for the summary: goes into the manifest list's header. */
+    readonly headerLedger?: string
+  }
+  readonly setProperties: ReadonlyMap<string, string>
+}
+
+export type SwapOutcome =
+  | { readonly kind: 'applied'; readonly table: LoadedTable }
+  /** This request changed nothing and never will: another version took the place of its base. */
+  | { readonly kind: 'rejected' }
+  /** It may have happened, or may still happen. */
+  | { readonly kind: 'unknown'; readonly cause: unknown }
+
+export interface LakeTable {
+  readonly name: TableName
+  /** Reads the newest version; never a cached one. @throws SluiceError DATA_CORRUPT, TABLE_MISSING */
+  load(): Promise<LoadedTable>
+  /** The ledger in the header of a snapshot's manifest list. @throws SluiceError DATA_CORRUPT */
+  headerLedger(snapshot: SnapshotEntry): Promise<string>
+  /** Stages what the change needs and replaces exactly `base`. */
+  swap(base: LoadedTable, change: TableChange): Promise<SwapOutcome>
+}
+
+export interface LakeCatalog {
+  /** @returns undefined when there is no such table. */
+  open(name: TableName): Promise<LakeTable | undefined>
+  /** Creates the table, or opens it when another process was faster. */
+  create(
+    definition: TableDefinition,
+  ): Promise<{ readonly table: LakeTable; readonly created: boolean }>
+  list(): Promise<readonly TableName[]>
+}

@@ -1,0 +1,1 @@
+export { type ErrorCode, isSluiceError, SluiceError } from './core/errors.ts'

@@ -1,0 +1,79 @@
+import type { DataFile } from '../catalog/ports.ts'
+import type { Bucket, Epoch, Incarnation, Offset, SnapshotId, TableId } from '../core/ids.ts'
+import type { SluiceError } from '../core/errors.ts'
+import type { SourceTable } from '../source/ports.ts'
+
+/** A table handed to a job by the coordinator. The token is echoed in every message about it. */
+export type Assignment = {
+  readonly table: TableId
+  readonly incarnation: Incarnation
+  readonly epoch: Epoch
+  /** The end of the attempt before is not known: write a fence before progress is read. */
+  readonly takeOver: boolean
+}
+
+/** One bucket's work in one round: the offsets `[start, stop)`. */
+export type LogSplit = {
+  readonly kind: 'log'
+  readonly bucket: Bucket
+  /** Where the round of this bucket must begin: its end in the lake, or the origin if it has none. */
+  readonly start: Offset
+  readonly stop: Offset
+  /** True when the lake has no end for this bucket yet; absent is not 0. */
+  readonly isFirst: boolean
+}
+
+/** Everything a round needs to know to be read, written and judged. */
+export type RoundPlan = {
+  readonly assignment: Assignment
+  readonly table: SourceTable
+  readonly splits: readonly LogSplit[]
+  /** What the planner read and the committer needs back; opaque to the job. */
+  readonly context: unknown
+}
+
+export type SplitResult = {
+  readonly bucket: Bucket
+  readonly start: Offset
+  /** Equal to `start` when nothing was read. */
+  readonly end: Offset
+  readonly files: readonly DataFile[]
+  readonly rows: number
+}
+
+export type CommitResult =
+  | {
+      readonly kind: 'committed'
+      readonly snapshotId: SnapshotId
+      readonly round: number
+      readonly attempts: number
+      /** The commit was found to have landed although its reply was lost. */
+      readonly alreadyApplied: boolean
+    }
+  /** Nothing had to be committed: no bucket moved. */
+  | { readonly kind: 'nothing' }
+  /** Not in the lake. The files may be deleted only if `error.effect` is `none`. */
+  | { readonly kind: 'rejected'; readonly error: SluiceError }
+  /** Some attempt may still land. Keep every file; the next round finds out by reading. */
+  | { readonly kind: 'unknown'; readonly error: SluiceError }
+
+/** Reads progress from the lake and decides what a round reads. */
+export interface RoundPlanner {
+  /** @throws SluiceError PROGRESS_LOST, TABLE_REPLACED, LOG_TRUNCATED, SOURCE_BEHIND, COMMIT_FENCED */
+  plan(assignment: Assignment): Promise<RoundPlan>
+}
+
+/** Tells a running split to end with the prefix it has. */
+export type StopSignal = { readonly stopped: boolean }
+
+/** Reads one split and writes its files. Nothing it writes is visible before the commit. */
+export interface SplitRunner {
+  run(plan: RoundPlan, split: LogSplit, stop: StopSignal): Promise<SplitResult>
+  /** Removes the files of results that are proven not to be in the lake. Never throws. */
+  discard(results: readonly SplitResult[]): Promise<void>
+}
+
+/** Commits complete rounds; the job calls it for one round at a time. */
+export interface RoundCommitter {
+  commit(plan: RoundPlan, results: readonly SplitResult[], final: boolean): Promise<CommitResult>
+}

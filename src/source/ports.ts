@@ -1,0 +1,74 @@
+import type { ColumnBatch } from '../core/columns/column.ts'
+import type { Bucket, Millis, Offset, TableId } from '../core/ids.ts'
+import type { TableSchema } from '../core/schema/types.ts'
+
+export type SourceTable = {
+  readonly id: TableId
+  /** As users write it: `demo.flights`. */
+  readonly name: string
+  readonly kind: 'log' | 'primary-key'
+  /** Stable id of source and table, written into every ledger. A table made anew has a new one. */
+  readonly sourceId: string
+  readonly schema: TableSchema
+  readonly bucketCount: number
+  readonly bucketKey: string | undefined
+  readonly freshnessMs: number
+}
+
+/** Records of one bucket with consecutive offsets from `baseOffset`. */
+export type LogBatch = {
+  readonly baseOffset: Offset
+  /** When the log took them; becomes `__timestamp`. */
+  readonly committedAt: Millis
+  readonly records: ColumnBatch
+}
+
+export type BucketRange = {
+  readonly bucket: Bucket
+  /** The oldest offset the log still has. */
+  readonly earliest: Offset
+  /** End (exclusive) of what readers may see. */
+  readonly end: Offset
+}
+
+/** End offset (exclusive) of each bucket that has one. A bucket without an entry has none: never 0. */
+export type BucketEnds = ReadonlyMap<Bucket, Offset>
+
+/**
+ * How far one input is in the lake, committed with the rows. After `position` some records may be
+ * in already, because buckets are cut separately: `extra` says how many per bucket.
+ */
+export type InputProgress = {
+  /** Shown to people; the file name for a file. */
+  readonly name: string
+  /** Where a replay starts: a byte, a row, or the caller's own string. */
+  readonly position: string
+  /** Records before `position`. */
+  readonly records: bigint
+  /** SHA-256 in hex of everything before `position`; absent for inputs without bytes. */
+  readonly digest?: string
+  readonly extra: ReadonlyMap<Bucket, bigint>
+  /** What else the reader of this input must know to go on, for example an unended last line. */
+  readonly notes?: Readonly<Record<string, string>>
+}
+
+export type InputsProgress = ReadonlyMap<string, InputProgress>
+
+/** What the tiering job asks of a source of log tables. */
+export interface LogSource {
+  tables(): readonly SourceTable[]
+  table(id: TableId): SourceTable | undefined
+  /** All buckets, ascending. */
+  ranges(id: TableId): Promise<readonly BucketRange[]>
+  /**
+   * Reads `[start, stop)` of a bucket in order, each offset once, in batches of bounded size.
+   * @throws SluiceError LOG_TRUNCATED when the log no longer has an offset asked for.
+   */
+  read(id: TableId, bucket: Bucket, start: Offset, stop: Offset): AsyncIterable<LogBatch>
+  /** Keeps everything from `start` on until released, so that a live round never loses a record. */
+  pin(id: TableId, bucket: Bucket, start: Offset): { release(): void }
+  /** How far each input is in, once the lake holds everything below `ends`. */
+  inputs(id: TableId, ends: BucketEnds): InputsProgress
+  /** Tells that the lake holds everything below `ends`; the log may trim what nobody needs. */
+  committed(id: TableId, ends: BucketEnds): void
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Reads one Iceberg table with one engine and prints {"engine", "rows", "digest", "looseDigest"}.
+
+The digest does not depend on the order of rows (canonical.py). The loose digest is over the same
+rows with null lists, maps and structs written as empty ones: chdb knows no null nested values, so
+compare chdb by it. Rows written by --rows are sorted, in the exact form or with --loose the loose.
+
+Exit status: 0 read, 2 the engine failed (message on stderr), 3 the engine is not installed.
+One process per engine and call: a bad manifest may abort an engine's whole process.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+from readers import ENGINE_SETS, READERS, Request, column_list
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FAILED, NOT_INSTALLED = 2, 3
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--engine", required=True, choices=sorted(ENGINE_SETS))
+    parser.add_argument("--table", required=True, help="table folder or metadata.json")
+    parser.add_argument("--rows", help="file for the canonical rows, one JSON object a line")
+    parser.add_argument("--columns", help="a,b or a JSON array of names")
+    parser.add_argument("--where", help="a filter that the engine itself applies")
+    parser.add_argument("--sql", help="a query over {t}; other columns than the table's get a guessed type")
+    parser.add_argument("--snapshot", type=int, help="snapshot id")
+    parser.add_argument("--loose", action="store_true", help="write null nested values as empty ones")
+    parser.add_argument("--data-only", action="store_true", help="leave the system columns out")
+    return parser.parse_args()
+
+
+def enter_environment(engine_set):
+    """Continues this program in the interpreter that the set was installed into."""
+    home = os.environ.setdefault(
+        "SLUICE_ENGINES_HOME", os.path.join(os.path.dirname(os.path.dirname(HERE)), ".engines")
+    )
+    folder = os.path.join(home, engine_set)
+    python = os.path.join(folder, "bin", "python")
+    if not os.path.exists(python):
+        print(f"{folder} is not installed: run test/engines/setup.sh {engine_set}", file=sys.stderr)
+        sys.exit(NOT_INSTALLED)
+    if os.path.realpath(sys.prefix) != os.path.realpath(folder):
+        os.execv(python, [python, *sys.argv])
+
+
+def main():
+    options = arguments()
+    enter_environment(ENGINE_SETS[options.engine])
+    try:
+        exact, loose = read(options)
+    except ModuleNotFoundError as error:
+        print(f"{options.engine}: {error}", file=sys.stderr)
+        sys.exit(NOT_INSTALLED)
+    except BaseException as error:  # engines written in Rust raise panics outside Exception
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        print(f"{options.engine}: {type(error).__name__}: {str(error)[:4000]}", file=sys.stderr)
+        sys.exit(FAILED)
+    if options.rows:
+        (loose if options.loose else exact).write(options.rows)
+    report = {
+        "engine": options.engine,
+        "rows": exact.count,
+        "digest": exact.digest(),
+        "looseDigest": loose.digest(),
+    }
+    print(json.dumps(report))
+
+
+def read(options):
+    import canonical
+    import table_metadata
+
+    path = table_metadata.metadata_path(options.table)
+    metadata = table_metadata.load_metadata(path)
+    columns = column_list(options.columns)
+    fields = wanted_fields(table_metadata.schema_of(metadata, options.snapshot), columns)
+    exact = canonical.RowSet()
+    loose = canonical.RowSet() if canonical.has_nested(fields) else exact
+    if options.rows:
+        (loose if options.loose else exact).keep()
+    if table_metadata.current_snapshot(metadata) is None and not options.sql:
+        return exact, loose  # some engines refuse a table that has no snapshot yet
+    folder = os.path.dirname(os.path.dirname(path))
+    request = Request(folder, path, columns, options.where, options.sql, options.snapshot)
+    hidden = canonical.SYSTEM_COLUMNS if options.data_only else ()
+    for batch in READERS[options.engine](request):
+        typed = typed_columns(batch.schema, fields, bool(options.sql), options.engine)
+        shown = [(i, name, kind) for i, (name, kind) in enumerate(typed) if name not in hidden]
+        exact.add_columns({n: canonical.arrow_cells(batch.column(i), t) for i, n, t in shown})
+        if loose is not exact:
+            loose.add_columns({n: canonical.arrow_cells(batch.column(i), t, True) for i, n, t in shown})
+    return exact, loose
+
+
+def wanted_fields(schema, columns):
+    fields = schema["fields"]
+    if columns is None:
+        return fields
+    by_name = {f["name"]: f for f in fields}
+    unknown = [c for c in columns if c not in by_name]
+    if unknown:
+        raise ValueError(f"the table has no column {unknown[0]}")
+    return [by_name[c] for c in columns]
+
+
+def typed_columns(arrow_schema, fields, is_sql, engine):
+    """Name and Iceberg type of each result column: by name, else (not for SQL) by position,
+    since an engine may spell a name in its own way."""
+    import canonical
+
+    names = arrow_schema.names
+    types = {f["name"]: f["type"] for f in fields}
+    if set(names) == set(types) and len(names) == len(types):
+        return [(name, types[name]) for name in names]
+    if not is_sql:
+        if len(names) != len(fields):
+            raise ValueError(f"got the columns {names}, the schema says {list(types)}")
+        return [(f["name"], f["type"]) for f in fields]
+    text = engine == "chdb"  # its strings come as bytes
+    return [
+        (name, types.get(name) or canonical.guessed_type(arrow_schema.field(i).type, text))
+        for i, name in enumerate(names)
+    ]
+
+
+if __name__ == "__main__":
+    main()
