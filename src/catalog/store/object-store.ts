@@ -33,11 +33,20 @@ export interface ObjectWriter {
  * request by itself: a hidden retry turns a lost reply into a false `exists`.
  */
 export interface ObjectStore {
-  /** Writes the whole object if the name is free. It is visible whole or not at all. */
-  createIfAbsent(location: string, body: Uint8Array): Promise<CreateOutcome>
+  /**
+   * Writes the whole object if the name is free. It is visible whole or not at all. Where the store
+   * has folders they must exist, unless `makeFolders` is set: the first version of a table makes
+   * its folder, a later one must not bring a dropped table back.
+   * @throws SluiceError TABLE_MISSING when the folder is gone.
+   */
+  createIfAbsent(
+    location: string,
+    body: Uint8Array,
+    options?: { readonly makeFolders?: boolean },
+  ): Promise<CreateOutcome>
   /** Replaces a hint that nothing depends on. Failures are swallowed by design. */
   putHint(location: string, body: Uint8Array): Promise<void>
-  /** Opens a new object under a name nobody else uses. */
+  /** Opens a new object under a name nobody else uses; makes the folders it needs. */
   open(location: string): Promise<ObjectWriter>
   /** @returns undefined when there is no such object. */
   read(location: string): Promise<Uint8Array | undefined>
