@@ -64,6 +64,8 @@ export type LoadedTable = {
   /** Every listed snapshot, those outside the lineage of the head included. */
   readonly snapshots: ReadonlyMap<SnapshotId, SnapshotEntry>
   readonly properties: ReadonlyMap<string, string>
+  /** The highest sequence number ever used in this table. */
+  readonly lastSequence: bigint
   readonly schemaId: number
   readonly specId: number
   /** Columns of the current schema with their ids, system columns last. */
