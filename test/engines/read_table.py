@@ -14,10 +14,8 @@ import json
 import os
 import sys
 
+from environment import FAILED, NOT_INSTALLED, enter_environment
 from readers import ENGINE_SETS, READERS, Request, column_list
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-FAILED, NOT_INSTALLED = 2, 3
 
 
 def arguments():
@@ -34,20 +32,6 @@ def arguments():
     parser.add_argument("--loose", action="store_true", help="write null nested values as empty ones")
     parser.add_argument("--data-only", action="store_true", help="leave the system columns out")
     return parser.parse_args()
-
-
-def enter_environment(engine_set):
-    """Continues this program in the interpreter that the set was installed into."""
-    home = os.environ.setdefault(
-        "SLUICE_ENGINES_HOME", os.path.join(os.path.dirname(os.path.dirname(HERE)), ".engines")
-    )
-    folder = os.path.join(home, engine_set)
-    python = os.path.join(folder, "bin", "python")
-    if not os.path.exists(python):
-        print(f"{folder} is not installed: run test/engines/setup.sh {engine_set}", file=sys.stderr)
-        sys.exit(NOT_INSTALLED)
-    if os.path.realpath(sys.prefix) != os.path.realpath(folder):
-        os.execv(python, [python, *sys.argv])
 
 
 def main():
