@@ -1,0 +1,278 @@
+import { type ErrorCode, SluiceError } from './errors.ts'
+
+/**
+ * JSON without loss. Integers that a number holds exactly are numbers, all others are bigints.
+ * Parsed objects have no prototype, so `__proto__` is a key like any other; their keys come in the
+ * order of the text, except that keys which look like array indexes come first.
+ */
+export type JsonValue = null | boolean | number | bigint | string | JsonArray | JsonObject
+export type JsonArray = readonly JsonValue[]
+/** `undefined` members are left out when written. */
+export type JsonObject = { readonly [key: string]: JsonValue | undefined }
+
+export type JsonLimits = {
+  /** What the text is, for messages: a file, or `ledger of snapshot 17`. */
+  readonly name: string
+  /** Code of the error; `DATA_CORRUPT` if left out. */
+  readonly code?: ErrorCode
+  /** Longest text in bytes; 256 MiB if left out. */
+  readonly bytesMax?: number
+}
+
+/** Deeper nesting than any table has; a bound because the parser recurses. */
+const depthMax = 200
+/** Digits of one integer: converting is quadratic, and no field of ours has more than 20. */
+const digitsMax = 1000
+const bytesMaxDefault = 256 * 1024 * 1024
+
+/**
+ * Reads one JSON text (RFC 8259), UTF-8 if it comes as bytes. A key that appears twice in an object
+ * is refused, since readers differ in which one they take.
+ * @throws SluiceError of the given code; `details.byte` is where the text stops being JSON.
+ */
+export function parseJson(input: string | Uint8Array, limits: JsonLimits): JsonValue {
+  const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length
+  if (bytes > (limits.bytesMax ?? bytesMaxDefault)) {
+    throw new SluiceError(
+      limits.code ?? 'DATA_CORRUPT',
+      `${limits.name}: ${bytes.toLocaleString('en-US')} bytes of JSON are more than ` +
+        `${(limits.bytesMax ?? bytesMaxDefault).toLocaleString('en-US')}`,
+      { details: { file: limits.name, bytes } },
+    )
+  }
+  const text = typeof input === 'string' ? input : decodeUtf8(input, limits)
+  return new Parser(text, limits).document()
+}
+
+/** Writes compact JSON. Bigints are written as digits, never as strings. */
+export function stringifyJson(value: JsonValue): string {
+  return write(value)
+}
+
+/** True for what `parseJson` returns for `{…}`. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !isJsonArray(value)
+}
+
+/** True for what `parseJson` returns for `[…]`. */
+export function isJsonArray(value: JsonValue | undefined): value is JsonArray {
+  return Array.isArray(value)
+}
+
+function write(value: JsonValue): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'bigint':
+      return value.toString()
+    case 'number':
+      return writeNumber(value)
+    case 'boolean':
+      return value ? 'true' : 'false'
+    case 'object':
+      break
+    default:
+      throw new SluiceError('INVARIANT_BROKEN', `${typeof value} has no JSON form`)
+  }
+  if (value === null) return 'null'
+  if (isJsonArray(value)) return `[${value.map(write).join(',')}]`
+  const members: string[] = []
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${write(member)}`)
+  }
+  return `{${members.join(',')}}`
+}
+
+function writeNumber(value: number): string {
+  if (!Number.isFinite(value)) {
+    throw new SluiceError('INVARIANT_BROKEN', `${String(value)} has no JSON form`)
+  }
+  if (Object.is(value, -0)) return '-0'
+  // With an exponent it is read back as the same number and not as a bigint.
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return value.toExponential()
+  return String(value)
+}
+
+function decodeUtf8(bytes: Uint8Array, limits: JsonLimits): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
+  if (!text.includes('\ufffd')) return text
+  // Bytes that are not UTF-8 became U+FFFD; the first difference is where that began.
+  const again = Buffer.from(text)
+  const end = Math.min(again.length, bytes.length)
+  let at = 0
+  while (at < end && again[at] === bytes[at]) at += 1
+  if (at === again.length && at === bytes.length) return text
+  throw syntaxError(limits, at, 'not UTF-8')
+}
+
+function syntaxError(limits: JsonLimits, byte: number, reason: string): SluiceError {
+  return new SluiceError(
+    limits.code ?? 'DATA_CORRUPT',
+    `${limits.name}: not JSON from byte ${byte.toLocaleString('en-US')} on (${reason})`,
+    { details: { file: limits.name, byte, reason } },
+  )
+}
+
+const backslash = 0x5c
+const quote = 0x22
+
+class Parser {
+  readonly #text: string
+  readonly #limits: JsonLimits
+  #at = 0
+
+  constructor(text: string, limits: JsonLimits) {
+    this.#text = text
+    this.#limits = limits
+  }
+
+  document(): JsonValue {
+    this.#space()
+    const value = this.#value(0)
+    this.#space()
+    if (this.#at < this.#text.length) throw this.#error('more text after the value')
+    return value
+  }
+
+  #value(depth: number): JsonValue {
+    if (depth > depthMax) throw this.#error(`nested more than ${depthMax} deep`)
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#object(depth)
+      case '[':
+        return this.#array(depth)
+      case '"':
+        return this.#string()
+      case 't':
+        return this.#word('true', true)
+      case 'f':
+        return this.#word('false', false)
+      case 'n':
+        return this.#word('null', null)
+      default:
+        return this.#number()
+    }
+  }
+
+  #object(depth: number): JsonObject {
+    const object = Object.create(null) as Record<string, JsonValue>
+    this.#at += 1
+    this.#space()
+    if (this.#takes('}')) return object
+    for (;;) {
+      const start = this.#at
+      if (this.#text[this.#at] !== '"') throw this.#error('a key in quotes should be here')
+      const key = this.#string()
+      if (key in object) {
+        this.#at = start
+        throw this.#error(`key ${JSON.stringify(key)} is there twice`)
+      }
+      this.#space()
+      if (!this.#takes(':')) throw this.#error('":" should be here')
+      this.#space()
+      object[key] = this.#value(depth + 1)
+      this.#space()
+      if (this.#takes('}')) return object
+      if (!this.#takes(',')) throw this.#error('"," or "}" should be here')
+      this.#space()
+    }
+  }
+
+  #array(depth: number): JsonArray {
+    const array: JsonValue[] = []
+    this.#at += 1
+    this.#space()
+    if (this.#takes(']')) return array
+    for (;;) {
+      array.push(this.#value(depth + 1))
+      this.#space()
+      if (this.#takes(']')) return array
+      if (!this.#takes(',')) throw this.#error('"," or "]" should be here')
+      this.#space()
+    }
+  }
+
+  #string(): string {
+    const text = this.#text
+    const start = this.#at
+    let at = start + 1
+    let isPlain = true
+    for (; at < text.length; at += 1) {
+      const code = text.charCodeAt(at)
+      if (code === quote) {
+        this.#at = at + 1
+        return isPlain ? text.slice(start + 1, at) : this.#unescape(start, at + 1)
+      }
+      if (code < 0x20) {
+        this.#at = at
+        throw this.#error('a control character inside a string')
+      }
+      if (code === backslash) {
+        isPlain = false
+        at += 1
+      }
+    }
+    this.#at = text.length
+    throw this.#error('it is cut')
+  }
+
+  #unescape(start: number, end: number): string {
+    const source = this.#text.slice(start, end)
+    // JSON.parse of one string is exact; only its error lacks the place.
+    const bad = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/.exec(source.replaceAll('\\\\', '__'))
+    if (bad !== null) {
+      this.#at = start + bad.index
+      throw this.#error('an unknown escape')
+    }
+    const value: unknown = JSON.parse(source)
+    return String(value)
+  }
+
+  #number(): number | bigint {
+    const pattern = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
+    pattern.lastIndex = this.#at
+    const match = pattern.exec(this.#text)
+    if (match === null) throw this.#error('a value should be here')
+    const [digits, fraction, exponent] = match
+    if (fraction === undefined && exponent === undefined) {
+      if (digits.length <= 15) {
+        this.#at += digits.length
+        return Number(digits)
+      }
+      if (digits.length > digitsMax) throw this.#error(`more than ${digitsMax} digits`)
+      const exact = BigInt(digits)
+      this.#at += digits.length
+      const isSafe = exact >= Number.MIN_SAFE_INTEGER && exact <= Number.MAX_SAFE_INTEGER
+      return isSafe ? Number(exact) : exact
+    }
+    const value = Number(digits)
+    if (!Number.isFinite(value)) throw this.#error('a number out of range')
+    this.#at += digits.length
+    return value
+  }
+
+  #word<Value extends JsonValue>(word: string, value: Value): Value {
+    if (!this.#text.startsWith(word, this.#at)) throw this.#error('a value should be here')
+    this.#at += word.length
+    return value
+  }
+
+  #space(): void {
+    for (; this.#at < this.#text.length; this.#at += 1) {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
+    }
+  }
+
+  #takes(character: string): boolean {
+    if (this.#text[this.#at] !== character) return false
+    this.#at += 1
+    return true
+  }
+
+  #error(reason: string): SluiceError {
+    const isCut = this.#at >= this.#text.length
+    const byte = Buffer.byteLength(this.#text.slice(0, this.#at))
+    return syntaxError(this.#limits, byte, isCut ? 'it is cut' : reason)
+  }
+}
