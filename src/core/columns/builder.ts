@@ -7,7 +7,8 @@ import { type Column, type ColumnBatch, layoutOf } from './column.ts'
 const bytesMax = 2 ** 31 - 1
 
 /**
- * Grows one column element by element. `finish` hands the column over and starts anew, so a builder
+ * Grows one column element by element. `truncate` forgets the elements from a length on, also half
+ * appended ones, so that a record that turns out bad leaves no trace. `finish` hands the column over and starts anew, so a builder
  * can be kept for the next batch. Nothing is checked against the type's range here: parsers do that,
  * since they know the place to name.
  */
@@ -95,6 +96,19 @@ abstract class Validity {
     this.length += 1
   }
 
+  /** Forgets the elements from `length` on; the bitmap says "not null" again for what may follow. */
+  protected cut(length: number): void {
+    const bitmap = this.#bitmap
+    for (let index = length; bitmap !== undefined && index < this.length; index += 1) {
+      const byte = bitmap[index >> 3] ?? 255
+      const bit = 1 << (index & 7)
+      if (index >> 3 >= bitmap.length || (byte & bit) !== 0) continue
+      bitmap[index >> 3] = byte | bit
+      this.nullCount -= 1
+    }
+    this.length = Math.min(this.length, length)
+  }
+
   /** Ends the column: its base, with the bitmap covering exactly its elements. */
   protected base(): {
     type: DataType
@@ -139,6 +153,13 @@ export class BitBuilder extends Validity {
     this.markNull()
   }
 
+  truncate(length: number): void {
+    for (let index = length; index < this.length; index += 1) {
+      this.#values[index >> 3] = (this.#values[index >> 3] ?? 0) & ~(1 << (index & 7))
+    }
+    this.cut(length)
+  }
+
   finish(): Column {
     const values = this.#values.subarray(0, (this.length + 7) >> 3)
     this.#values = new Uint8Array(128)
@@ -168,6 +189,10 @@ export class Int32Builder extends Validity {
   appendNull(): void {
     if (this.length === this.#values.length) this.#grow()
     this.markNull()
+  }
+
+  truncate(length: number): void {
+    this.cut(length)
   }
 
   finish(): Column {
@@ -208,6 +233,10 @@ export class Int64Builder extends Validity {
     this.markNull()
   }
 
+  truncate(length: number): void {
+    this.cut(length)
+  }
+
   finish(): Column {
     const values = this.#values.subarray(0, this.length)
     this.#values = new BigInt64Array(Math.max(256, this.length))
@@ -240,6 +269,10 @@ export class Int128Builder extends Validity {
     this.markNull()
   }
 
+  truncate(length: number): void {
+    this.cut(length)
+  }
+
   finish(): Column {
     const values = this.#words.subarray(0, 2 * this.length)
     this.#words = new BigInt64Array(Math.max(512, 2 * this.length))
@@ -268,6 +301,10 @@ export class Float32Builder extends Validity {
     this.markNull()
   }
 
+  truncate(length: number): void {
+    this.cut(length)
+  }
+
   finish(): Column {
     const values = this.#values.subarray(0, this.length)
     this.#values = new Float32Array(Math.max(256, this.length))
@@ -294,6 +331,10 @@ export class Float64Builder extends Validity {
   appendNull(): void {
     if (this.length === this.#values.length) this.#grow()
     this.markNull()
+  }
+
+  truncate(length: number): void {
+    this.cut(length)
   }
 
   finish(): Column {
@@ -345,6 +386,11 @@ export class BytesBuilder extends Validity {
     this.markNull()
   }
 
+  truncate(length: number): void {
+    this.#end = this.#offsets[Math.min(length, this.length)] ?? 0
+    this.cut(length)
+  }
+
   finish(): Column {
     const offsets = this.#offsets.subarray(0, this.length + 1)
     const values = new Uint8Array(this.#values.buffer, this.#values.byteOffset, this.#end)
@@ -394,6 +440,10 @@ abstract class OffsetsBuilder extends Validity {
     this.markNull()
   }
 
+  protected offsetAt(index: number): number {
+    return this.#offsets[Math.min(index, this.length)] ?? 0
+  }
+
   protected takeOffsets(): Int32Array {
     const offsets = this.#offsets.subarray(0, this.length + 1)
     this.#offsets = new Int32Array(Math.max(257, this.length + 1))
@@ -426,6 +476,11 @@ export class ListBuilder extends OffsetsBuilder {
     this.nullAt(this.element.length)
   }
 
+  truncate(length: number): void {
+    this.element.truncate(this.offsetAt(length))
+    this.cut(length)
+  }
+
   finish(): Column {
     const element = this.element.finish()
     const offsets = this.takeOffsets()
@@ -453,6 +508,13 @@ export class MapBuilder extends OffsetsBuilder {
     this.nullAt(this.key.length)
   }
 
+  truncate(length: number): void {
+    const end = this.offsetAt(length)
+    this.key.truncate(end)
+    this.value.truncate(end)
+    this.cut(length)
+  }
+
   finish(): Column {
     const key = this.key.finish()
     const value = this.value.finish()
@@ -478,6 +540,11 @@ export class StructBuilder extends Validity {
   appendNull(): void {
     for (const field of this.fields) field.appendNull()
     this.markNull()
+  }
+
+  truncate(length: number): void {
+    for (const field of this.fields) field.truncate(length)
+    this.cut(length)
   }
 
   finish(): Column {
