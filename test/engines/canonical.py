@@ -317,9 +317,6 @@ class RowSet:
             if self.lines is not None:
                 self.lines.append(line)
 
-    def add_columns(self, columns):
-        self.add(row_lines(columns))
-
     def digest(self):
         return f"{self.total % 2**256:064x}"
 
@@ -328,5 +325,31 @@ class RowSet:
             out.writelines(f"{line}\n" for line in sorted(self.lines))
 
 
-def has_nested(fields):
-    return any(isinstance(f["type"], dict) for f in fields)
+class TableRows:
+    """The rows of one table in both forms; --rows asks for one of them to be written."""
+
+    def __init__(self, rows_path, write_loose):
+        self.exact, self.loose = RowSet(), RowSet()
+        self.path = rows_path
+        self.written = self.loose if write_loose else self.exact
+        if rows_path:
+            self.written.keep()
+
+    def add(self, types, cells_of):
+        """One batch: Iceberg types by column name, and cells_of(name, loose)."""
+        exact = {name: cells_of(name, False) for name in types}
+        lines = list(row_lines(exact))
+        self.exact.add(lines)
+        nested = {n: cells_of(n, True) for n, kind in types.items() if isinstance(kind, dict)}
+        self.loose.add(row_lines(exact | nested) if nested else lines)
+
+    def finish(self, engine):
+        """Writes the rows that were asked for and returns the report as JSON text."""
+        if self.path:
+            self.written.write(self.path)
+        return json.dumps({
+            "engine": engine,
+            "rows": self.exact.count,
+            "digest": self.exact.digest(),
+            "looseDigest": self.loose.digest(),
+        })  # fmt: skip

@@ -11,6 +11,8 @@ import collections
 import json
 import sys
 
+PAIRED = 200  # rows of each side that are looked at for pairs
+
 
 def main():
     parser = argparse.ArgumentParser(
@@ -36,29 +38,27 @@ def rows_of(path):
 
 
 def differences(missing, extra, limit):
-    """Cell differences of rows that pair up, whole rows where a side has none left."""
-    lines = []
-    extra = list(extra)
-    for text in missing[:limit]:
-        near = nearest(text, extra[:1000])
-        if near is None:
-            lines.append(f"- {short(text)}")
-            continue
-        extra.remove(near)
-        lines.append(cell_differences(json.loads(text), json.loads(near)))
-    return lines + [f"+ {short(text)}" for text in extra[: limit - len(lines)]]
+    """Cell differences of the rows that are most alike, then whole rows that one side has left."""
+    missing, extra = missing[:PAIRED], extra[:PAIRED]
+    left, right = [json.loads(t) for t in missing], [json.loads(t) for t in extra]
+    alike = sorted(
+        ((shared(a, b), i, j) for i, a in enumerate(left) for j, b in enumerate(right)),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    lines, done_left, done_right = [], set(), set()
+    for score, i, j in alike:
+        if score and i not in done_left and j not in done_right:
+            done_left.add(i)
+            done_right.add(j)
+            lines.append(cell_differences(left[i], right[j]))
+    lines += [f"- {short(t)}" for i, t in enumerate(missing) if i not in done_left]
+    lines += [f"+ {short(t)}" for j, t in enumerate(extra) if j not in done_right]
+    return lines[:limit]
 
 
-def nearest(text, candidates):
-    """The candidate that shares most cells with a row, None where none shares any."""
-    row = json.loads(text)
-
-    def shared(candidate):
-        other = json.loads(candidate)
-        return sum(1 for name, value in row.items() if name in other and other[name] == value)
-
-    best = max(candidates, key=shared, default=None)
-    return best if best is not None and shared(best) > 0 else None
+def shared(row, other):
+    """How many cells two rows have in common."""
+    return sum(1 for name, value in row.items() if name in other and other[name] == value)
 
 
 def cell_differences(expected, actual):

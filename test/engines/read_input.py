@@ -47,32 +47,24 @@ def main():
     options = arguments()
     enter_environment("fast")
     try:
-        exact, loose = read(options)
+        report = read(options).finish("input")
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(FAILED)
-    if options.rows:
-        (loose if options.loose else exact).write(options.rows)
-    print(json.dumps({
-        "engine": "input", "rows": exact.count, "digest": exact.digest(), "looseDigest": loose.digest(),
-    }))  # fmt: skip
+    print(report)
 
 
 def read(options):
     import canonical
 
     fields = [f for f in schema_of(options)["fields"] if f["name"] not in canonical.SYSTEM_COLUMNS]
-    exact = canonical.RowSet()
-    loose = canonical.RowSet() if canonical.has_nested(fields) else exact
-    if options.rows:
-        (loose if options.loose else exact).keep()
+    types = {f["name"]: f["type"] for f in fields}
+    rows = canonical.TableRows(options.rows, options.loose)
     for path in options.file:
         kind = options.format or FORMATS[os.path.splitext(path)[1].lower()]
-        for columns in READERS[kind](path, fields, options):
-            exact.add_columns(columns(False))
-            if loose is not exact:
-                loose.add_columns(columns(True))
-    return exact, loose
+        for cells_of in READERS[kind](path, fields, options):
+            rows.add(types, cells_of)
+    return rows
 
 
 def schema_of(options):
@@ -86,7 +78,7 @@ def schema_of(options):
         return json.load(file)
 
 
-# Each reader yields, for one batch of rows, a function of `loose` that gives {name: cells}.
+# Each reader yields, for one batch of rows, a function of column name and `loose` that gives cells.
 
 def read_ndjson(path, fields, options):
     skipped = {int(n) for n in options.skip_lines.split(",") if n}
@@ -131,19 +123,23 @@ def unique_fields(pairs):
 def json_columns(path, fields, batch, cut):
     import text_values
 
-    def columns(loose):
-        cells = {f["name"]: [] for f in fields}
-        targets = [(cells[f["name"]].append, f["name"], f["type"]) for f in fields]
+    types = {f["name"]: f["type"] for f in fields}
+    for number, record in batch:
+        try:
+            text_values.refuse_unknown(record, fields)
+        except ValueError as error:
+            raise ValueError(f"{path} line {number}: {error}") from error
+
+    def cells_of(name, loose):
+        cells, kind = [], types[name]
         for number, record in batch:
             try:
-                text_values.refuse_unknown(record, fields)
-                for append, name, kind in targets:
-                    append(text_values.cell(record.get(name), kind, loose, cut))
-            except ValueError as error:
-                raise ValueError(f"{path} line {number}: {error}") from error
+                cells.append(text_values.cell(record.get(name), kind, loose, cut))
+            except (ValueError, ArithmeticError) as error:
+                raise ValueError(f"{path} line {number}: {name}: {error}") from error
         return cells
 
-    return columns
+    return cells_of
 
 
 def read_csv(path, fields, options):
@@ -171,16 +167,13 @@ def read_csv(path, fields, options):
 def csv_columns(batch, fields, cut):
     from text_values import CsvField, cell
 
-    def columns(loose):
-        return {
-            f["name"]: [
-                cell(None if v is None else CsvField(v), f["type"], loose, cut)
-                for v in values_or_nulls(batch, f["name"])
-            ]
-            for f in fields
-        }
+    types = {f["name"]: f["type"] for f in fields}
 
-    return columns
+    def cells_of(name, loose):
+        fields_or_nulls = (None if v is None else CsvField(v) for v in values_or_nulls(batch, name))
+        return [cell(field, types[name], loose, cut) for field in fields_or_nulls]
+
+    return cells_of
 
 
 def values_or_nulls(batch, name):
@@ -214,16 +207,14 @@ def arrow_columns(path, batch, fields, cut):
     if unknown:
         raise ValueError(f"{path}: the schema has no column {sorted(unknown)[0]}")
 
-    def columns(loose):
-        present = {n: batch.column(i) for i, n in enumerate(batch.schema.names)}
-        return {
-            f["name"]: canonical.arrow_cells(
-                present.get(f["name"], pa.nulls(len(batch))), f["type"], loose, cut
-            )
-            for f in fields
-        }
+    types = {f["name"]: f["type"] for f in fields}
+    present = {n: batch.column(i) for i, n in enumerate(batch.schema.names)}
 
-    return columns
+    def cells_of(name, loose):
+        array = present[name] if name in present else pa.nulls(len(batch))
+        return canonical.arrow_cells(array, types[name], loose, cut)
+
+    return cells_of
 
 
 READERS = {"ndjson": read_ndjson, "csv": read_csv, "parquet": read_parquet, "arrow": read_arrow}

@@ -10,7 +10,6 @@ One process per engine and call: a bad manifest may abort an engine's whole proc
 """
 
 import argparse
-import json
 import os
 import sys
 
@@ -38,7 +37,7 @@ def main():
     options = arguments()
     enter_environment(ENGINE_SETS[options.engine])
     try:
-        exact, loose = read(options)
+        report = read(options).finish(options.engine)
     except ModuleNotFoundError as error:
         print(f"{options.engine}: {error}", file=sys.stderr)
         sys.exit(NOT_INSTALLED)
@@ -47,15 +46,7 @@ def main():
             raise
         print(f"{options.engine}: {type(error).__name__}: {str(error)[:4000]}", file=sys.stderr)
         sys.exit(FAILED)
-    if options.rows:
-        (loose if options.loose else exact).write(options.rows)
-    report = {
-        "engine": options.engine,
-        "rows": exact.count,
-        "digest": exact.digest(),
-        "looseDigest": loose.digest(),
-    }
-    print(json.dumps(report))
+    print(report)
 
 
 def read(options):
@@ -66,22 +57,20 @@ def read(options):
     metadata = table_metadata.load_metadata(path)
     columns = column_list(options.columns)
     fields = wanted_fields(table_metadata.schema_of(metadata, options.snapshot), columns)
-    exact = canonical.RowSet()
-    loose = canonical.RowSet() if canonical.has_nested(fields) else exact
-    if options.rows:
-        (loose if options.loose else exact).keep()
+    rows = canonical.TableRows(options.rows, options.loose)
     if table_metadata.current_snapshot(metadata) is None and not options.sql:
-        return exact, loose  # some engines refuse a table that has no snapshot yet
+        return rows  # some engines refuse a table that has no snapshot yet
     folder = os.path.dirname(os.path.dirname(path))
     request = Request(folder, path, columns, options.where, options.sql, options.snapshot)
     hidden = canonical.SYSTEM_COLUMNS if options.data_only else ()
     for batch in READERS[options.engine](request):
         typed = typed_columns(batch.schema, fields, bool(options.sql), options.engine)
-        shown = [(i, name, kind) for i, (name, kind) in enumerate(typed) if name not in hidden]
-        exact.add_columns({n: canonical.arrow_cells(batch.column(i), t) for i, n, t in shown})
-        if loose is not exact:
-            loose.add_columns({n: canonical.arrow_cells(batch.column(i), t, True) for i, n, t in shown})
-    return exact, loose
+        positions = {name: i for i, (name, _) in enumerate(typed) if name not in hidden}
+        types = {name: typed[i][1] for name, i in positions.items()}
+        rows.add(types, lambda name, loose: canonical.arrow_cells(
+            batch.column(positions[name]), types[name], loose
+        ))  # fmt: skip
+    return rows
 
 
 def wanted_fields(schema, columns):

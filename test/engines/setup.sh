@@ -31,7 +31,7 @@ install_jar() {
   jar="$home/jars/$artifact-$version.jar"
   if [ -f "$jar" ]; then return; fi
   mkdir -p "$home/jars"
-  mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
+  mvn --quiet --batch-mode -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
     -Dartifact="$1" -DoutputDirectory="$home/jars" -Dmdep.useBaseVersion=true
   test -f "$jar"
 }
