@@ -1,7 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { SluiceError } from '../../core/errors.ts'
 import { millis } from '../../core/ids.ts'
 import type { IdSource } from '../../core/ports.ts'
@@ -10,6 +9,7 @@ import type { CreateOutcome, ObjectEntry, ObjectStore, ObjectWriter } from './ob
 
 /** Small writes of an encoder are gathered up to this many bytes. */
 const gatherBytes = 1 << 20
+const scheme = 'file:///'
 
 /**
  * Objects as files below folders of this machine, by `file:///` locations.
@@ -109,18 +109,21 @@ export function localStore(ids: IdSource): ObjectStore {
   }
 }
 
-/** The path of a `file:` location. @throws SluiceError LOCATION_REFUSED for any other. */
+/**
+ * The path of a `file:///` location. Nothing is percent-decoded: other engines take the text behind
+ * the scheme as the path, and a name must mean the same file to all of them.
+ * @throws SluiceError LOCATION_REFUSED for any other location.
+ */
 export function pathOf(location: string): string {
-  try {
-    return fileURLToPath(location)
-  } catch (cause) {
-    throw new SluiceError('LOCATION_REFUSED', `${location}: not a file location`, { cause })
+  if (!location.startsWith(scheme) || location.includes('\0')) {
+    throw new SluiceError('LOCATION_REFUSED', `${location}: not a file location`)
   }
+  return location.slice(scheme.length - 1)
 }
 
-/** The `file:///` location of a path; a trailing slash stays. */
+/** The `file:///` location of an absolute path, character for character; a trailing slash stays. */
 export function locationOf(path: string): string {
-  return pathToFileURL(path).href
+  return `file://${path}`
 }
 
 function localWriter(file: FileHandle, temporary: string, path: string): ObjectWriter {

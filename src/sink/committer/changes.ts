@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import type { DataFile, TableChange } from '../../catalog/ports.ts'
+import {
+  type Bucket,
+  type CommitId,
+  commitId,
+  type SnapshotId,
+  snapshotId,
+} from '../../core/ids.ts'
+import type { IdSource } from '../../core/ports.ts'
+import type { BucketEnds, InputsProgress } from '../../source/ports.ts'
+import { ledgerOf } from './held-table.ts'
+import type { CommitRange } from './judge.ts'
+import { type BucketProgress, encodeLedger, endsOf, type Ledger } from './ledger.ts'
+import { propertyKeys, summaryKeys } from './lineage.ts'
+import type { ReadVersion } from './progress.ts'
+import { encodeClaim, type Token } from './token.ts'
+
+/** A longer ledger moves from the summary into the header of the manifest list. */
+const inlineBytesMax = 4096
+/** Catalogs backed by Hive cap one property near 4,000 characters. */
+const propertyBytesMax = 2048
+
+/** The version of this package, written into summaries. */
+const version = '0.1.0'
+
+export type RoundChange = {
+  readonly commit: CommitId
+  readonly token: Token
+  readonly source: string
+  readonly ranges: readonly CommitRange[]
+  readonly files: readonly DataFile[]
+  readonly final: boolean
+  readonly forceFinished: boolean
+  /** How far each input is once the lake holds everything below the given ends. */
+  readonly inputs: (ends: BucketEnds) => InputsProgress
+}
+
+/** Names one commit: 128 random bits, since tokens can repeat and a derived id with them. */
+export function drawCommit(ids: IdSource): CommitId {
+  return commitId(ids.bits128())
+}
+
+/** 63 bits of the commit's id, so that all attempts of a round carry the same snapshot id. */
+export function snapshotOf(commit: CommitId): SnapshotId {
+  const bits = BigInt(`0x${commit.slice(0, 16)}`) & (2n ** 63n - 1n)
+  return snapshotId(bits === 0n ? 1n : bits)
+}
+
+/** Adds the round's files and moves the ends, in one swap on `base`. */
+export function roundChange(base: ReadVersion, round: RoundChange): TableChange {
+  const previous = ledgerOf(base)
+  const buckets = new Map<Bucket, BucketProgress>(previous?.buckets)
+  for (const range of round.ranges) {
+    const origin = buckets.get(range.bucket)?.origin ?? range.start
+    buckets.set(range.bucket, { origin, end: range.end })
+  }
+  const ends = new Map([...buckets].map(([each, progress]) => [each, progress.end]))
+  const ledger: Ledger = {
+    source: round.source,
+    table: base.table.uuid,
+    kind: 'round',
+    token: round.token,
+    round: (previous?.round ?? 0) + 1,
+    commit: round.commit,
+    final: round.final,
+    buckets,
+    gaps: previous?.gaps ?? [],
+    inputs: round.inputs(ends),
+  }
+  const text = encodeLedger(ledger)
+  const isInline = Buffer.byteLength(text) <= inlineBytesMax
+  const summary = new Map<string, string>([
+    [summaryKeys.commitUser, '__sluice'],
+    [summaryKeys.commitId, ledger.commit],
+    [summaryKeys.kind, ledger.kind],
+    [summaryKeys.token, tokenText(ledger.token)],
+    [summaryKeys.round, String(ledger.round)],
+    [summaryKeys.source, ledger.source],
+    [summaryKeys.ledger, isInline ? text : `manifest-list;sha256=${sha256(text)}`],
+    [summaryKeys.version, version],
+  ])
+  if (round.forceFinished) summary.set(summaryKeys.forceFinished, 'true')
+  const id = snapshotOf(round.commit)
+  return {
+    snapshot: {
+      id,
+      operation: 'append',
+      summary,
+      files: round.files,
+      ...(isInline ? {} : { headerLedger: text }),
+    },
+    setProperties: new Map([
+      [propertyKeys.token, encodeClaim({ token: round.token, commit: round.commit })],
+      [propertyKeys.progress, progressCopy(ledger, id, base.table.lastSequence + 1n)],
+    ]),
+  }
+}
+
+/** A new version that only raises the token: every commit bound to an older version now fails. */
+export function fenceChange(token: Token, commit: CommitId): TableChange {
+  return { setProperties: new Map([[propertyKeys.token, encodeClaim({ token, commit })]]) }
+}
+
+function progressCopy(ledger: Ledger, snapshot: SnapshotId, sequence: bigint): string {
+  const place = { snapshot: String(snapshot), sequence: String(sequence) }
+  const ends = [...endsOf(ledger)]
+    .sort(([a], [b]) => a - b)
+    .map(([each, end]) => [null, each, String(end)])
+  const text = JSON.stringify({ ...place, ends })
+  if (Buffer.byteLength(text) <= propertyBytesMax) return text
+  return JSON.stringify({ ...place, sha256: sha256(JSON.stringify(ends)) })
+}
+
+function tokenText(token: Token): string {
+  return JSON.stringify([token.generation, token.incarnation, token.epoch])
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

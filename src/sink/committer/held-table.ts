@@ -1,0 +1,57 @@
+import type { LakeTable } from '../../catalog/ports.ts'
+import { type CommitId, type Incarnation, incarnation, type TableId } from '../../core/ids.ts'
+import type { Ledger } from './ledger.ts'
+import type { ReadVersion } from './progress.ts'
+import type { Token } from './token.ts'
+
+/**
+ * What this process knows about a table it writes. Nothing here steers a round: progress is read
+ * from the lake each time. It only says which claims are our own.
+ */
+export type HeldTable = {
+  readonly id: TableId
+  readonly lake: LakeTable
+  readonly sourceId: string
+  /** Claimed by our first commit or fence; two processes that read the same highest token settle it
+   *  by the swap. */
+  readonly incarnation: Incarnation
+  /** Commits drawn by this process. */
+  readonly drawn: Set<CommitId>
+  /** Newest own commit in the lake when the source was resumed from it; undefined if there was none. */
+  readonly resumedFrom: CommitId | undefined
+  /** The holder before us may still be writing, so our first round begins with a fence. */
+  fenceFirst: boolean
+}
+
+/** Takes a table over from what `version` shows: the newest process gets the highest token. */
+export function holdTable(
+  id: TableId,
+  lake: LakeTable,
+  sourceId: string,
+  version: ReadVersion,
+): HeldTable {
+  const ledger = ledgerOf(version)
+  return {
+    id,
+    lake,
+    sourceId,
+    incarnation: incarnation((version.claim?.token.incarnation ?? 0) + 1),
+    drawn: new Set(),
+    resumedFrom: ledger?.commit,
+    fenceFirst: version.claim !== undefined && !isFinished(version),
+  }
+}
+
+export function ledgerOf(version: ReadVersion): Ledger | undefined {
+  return version.progress.kind === 'found' ? version.progress.ledger : undefined
+}
+
+/** The highest claim is of a holder that said it would not write again. */
+function isFinished(version: ReadVersion): boolean {
+  const ledger = ledgerOf(version)
+  return ledger !== undefined && ledger.final && ledger.commit === version.claim?.commit
+}
+
+export function tokenFor(held: HeldTable, epoch: Token['epoch']): Token {
+  return { generation: 0, incarnation: held.incarnation, epoch }
+}

@@ -1,0 +1,95 @@
+import type { SluiceError } from '../../core/errors.ts'
+import type { Bucket, CommitId, Offset, SnapshotId } from '../../core/ids.ts'
+import { placeOfCommit } from './lineage.ts'
+import type { ReadVersion } from './progress.ts'
+import { compareTokens, type Token, type TokenClaim } from './token.ts'
+
+/** One bucket's part of a round. An absent end in the lake is `isFirst`, never a start of 0. */
+export type CommitRange = {
+  readonly bucket: Bucket
+  readonly start: Offset
+  readonly end: Offset
+  readonly isFirst: boolean
+}
+
+/** What a commit claims, fixed for all its attempts. */
+export type CommitClaim = {
+  readonly commit: CommitId
+  readonly snapshotId: SnapshotId
+  readonly token: Token
+  /** Of the version the round was planned on. */
+  readonly tableUuid: string
+  readonly planHead: SnapshotId | undefined
+  readonly schemaId: number
+  readonly specId: number
+  readonly ranges: readonly CommitRange[]
+  /** Commit ids this process drew under its tokens; an equal token on another id is a rival. */
+  readonly drawn: ReadonlySet<CommitId>
+}
+
+export type Verdict =
+  | { readonly kind: 'apply' }
+  | { readonly kind: 'committed'; readonly snapshotId: SnapshotId }
+  /** It landed, and an operator rolled it away: its files belong to the table's history. */
+  | { readonly kind: 'rolled-back'; readonly snapshotId: SnapshotId }
+  | { readonly kind: 'replaced'; readonly found: string }
+  | { readonly kind: 'lost'; readonly error: SluiceError }
+  | { readonly kind: 'fenced'; readonly by: TokenClaim }
+  | {
+      readonly kind: 'stale'
+      readonly bucket: Bucket
+      readonly expected: Offset | undefined
+      readonly found: Offset | undefined
+    }
+  | { readonly kind: 'changed'; readonly what: 'schema' | 'partition spec' }
+
+/**
+ * Decides, against the very version about to be replaced, whether a commit may be made on it.
+ *
+ * The order of the questions matters. A commit that landed must say so even if a later holder has
+ * since moved the token on: asked the other way round it would be reported as fenced, its files
+ * deleted and its rows written twice. Continuity of the ranges is what makes rows appear exactly
+ * once; the token saves a fenced holder's work and gives the better message.
+ */
+export function judge(version: ReadVersion, claim: CommitClaim): Verdict {
+  const { table, progress } = version
+
+  const place = placeOfCommit(table, claim.commit, claim.snapshotId)
+  if (place === 'lineage') return { kind: 'committed', snapshotId: claim.snapshotId }
+  if (place === 'listed') return { kind: 'rolled-back', snapshotId: claim.snapshotId }
+
+  if (table.uuid !== claim.tableUuid) return { kind: 'replaced', found: table.uuid }
+  if (table.head === undefined && claim.planHead !== undefined) {
+    return { kind: 'replaced', found: 'a table without a branch' }
+  }
+
+  if (progress.kind === 'lost') return { kind: 'lost', error: progress.error }
+
+  const rival = rivalOf(version, claim)
+  if (rival !== undefined) return { kind: 'fenced', by: rival }
+
+  const buckets = progress.kind === 'found' ? progress.ledger.buckets : undefined
+  for (const range of claim.ranges) {
+    const found = buckets?.get(range.bucket)?.end
+    const expected = range.isFirst ? undefined : range.start
+    if (found !== expected || range.end < range.start) {
+      return { kind: 'stale', bucket: range.bucket, expected, found }
+    }
+  }
+
+  if (table.schemaId !== claim.schemaId) return { kind: 'changed', what: 'schema' }
+  if (table.specId !== claim.specId) return { kind: 'changed', what: 'partition spec' }
+  return { kind: 'apply' }
+}
+
+/** The claim that outranks ours, or equals it on a commit that this process did not draw. */
+export function rivalOf(
+  version: ReadVersion,
+  claim: Pick<CommitClaim, 'token' | 'drawn'>,
+): TokenClaim | undefined {
+  const highest = version.claim
+  if (highest === undefined) return undefined
+  const order = compareTokens(highest.token, claim.token)
+  if (order > 0) return highest
+  return order === 0 && !claim.drawn.has(highest.commit) ? highest : undefined
+}

@@ -1,0 +1,233 @@
+import { SluiceError } from '../../core/errors.ts'
+import type { TableId } from '../../core/ids.ts'
+import { check, unreachable } from '../../core/never.ts'
+import type { IdSource } from '../../core/ports.ts'
+import type { LogSource } from '../../source/ports.ts'
+import type {
+  Assignment,
+  CommitResult,
+  LogSplit,
+  RoundCommitter,
+  RoundPlan,
+  RoundPlanner,
+  SplitResult,
+} from '../ports.ts'
+import { planSplits } from '../round/plan.ts'
+import { drawCommit, fenceChange, roundChange, snapshotOf } from './changes.ts'
+import { type CommitPorts, commit, commitLimits, fencedError } from './commit.ts'
+import { type HeldTable, ledgerOf, tokenFor } from './held-table.ts'
+import { type CommitRange, rivalOf } from './judge.ts'
+import { endsOf } from './ledger.ts'
+import { type ReadVersion, readVersion } from './progress.ts'
+import { showToken, type Token } from './token.ts'
+
+export type LakeCommitterPorts = CommitPorts & {
+  readonly source: LogSource
+  readonly ids: IdSource
+  readonly held: (table: TableId) => HeldTable | undefined
+}
+
+/** What the planner read and the committer needs back. */
+export type PlanContext = {
+  readonly held: HeldTable
+  readonly token: Token
+  readonly version: ReadVersion
+}
+
+/** Plans rounds from the lake and commits them to it. */
+export function lakeCommitter(ports: LakeCommitterPorts): RoundPlanner & RoundCommitter {
+  return {
+    plan: (assignment) => planRound(assignment, ports),
+    commit: (plan, results, final) => commitRound(plan, results, final, ports),
+  }
+}
+
+async function planRound(assignment: Assignment, ports: LakeCommitterPorts): Promise<RoundPlan> {
+  const held = ports.held(assignment.table)
+  const table = ports.source.table(assignment.table)
+  if (held === undefined || table === undefined) {
+    throw new SluiceError('TABLE_MISSING', `table ${String(assignment.table)} is not open here`)
+  }
+  const token = tokenFor(held, assignment.epoch)
+  let version = await readVersion(held.lake, held.sourceId)
+  let splits = await splitsOn(version, held, token, assignment.table, ports)
+  if (splits.length > 0 && (held.fenceFirst || assignment.takeOver)) {
+    version = await fence(held, token, version, ports)
+    held.fenceFirst = false
+    splits = await splitsOn(version, held, token, assignment.table, ports)
+  }
+  const context: PlanContext = { held, token, version }
+  return { assignment, table, splits, context }
+}
+
+async function splitsOn(
+  version: ReadVersion,
+  held: HeldTable,
+  token: Token,
+  table: TableId,
+  ports: LakeCommitterPorts,
+): Promise<readonly LogSplit[]> {
+  if (version.progress.kind === 'lost') throw version.progress.error
+  const name = held.lake.name.join('.')
+  const rival = rivalOf(version, { token, drawn: held.drawn })
+  if (rival !== undefined) throw fencedError(name, rival.token, token)
+
+  const ledger = ledgerOf(version)
+  const splits = planSplits(
+    await ports.source.ranges(table),
+    ledger === undefined ? new Map() : endsOf(ledger),
+    name,
+  )
+  // The log was filled to follow one commit. If the newest own commit is another's, the same
+  // offsets hold other records there, and nothing of this log may follow it.
+  const newest = ledger?.commit
+  const isOurs = newest === held.resumedFrom || (newest !== undefined && held.drawn.has(newest))
+  if (!isOurs) {
+    throw new SluiceError(
+      'COMMIT_STALE',
+      `${name}: another process committed since it was opened`,
+      {
+        details: { table: name, commit_id: newest, resumed_from: held.resumedFrom },
+        fix: 'run again: it goes on from what is in the lake now',
+      },
+    )
+  }
+  return splits
+}
+
+async function fence(
+  held: HeldTable,
+  token: Token,
+  planned: ReadVersion,
+  ports: LakeCommitterPorts,
+): Promise<ReadVersion> {
+  const id = drawCommit(ports.ids)
+  const end = await commit(
+    {
+      held,
+      claim: {
+        commit: id,
+        snapshotId: snapshotOf(id),
+        token,
+        tableUuid: planned.table.uuid,
+        planHead: planned.table.head,
+        schemaId: planned.table.schemaId,
+        specId: planned.table.specId,
+        ranges: [],
+        drawn: held.drawn,
+      },
+      planned,
+      build: () => fenceChange(token, id),
+      isLanded: (version) => version.claim?.commit === id,
+    },
+    ports,
+  )
+  if (end.kind !== 'committed') throw end.error
+  ports.journal.note({
+    level: 'info',
+    event: 'table.fenced',
+    message: 'earlier holders can no longer commit',
+    fields: { table: held.lake.name.join('.'), epoch: showToken(token) },
+  })
+  return readVersion(held.lake, held.sourceId)
+}
+
+async function commitRound(
+  plan: RoundPlan,
+  results: readonly SplitResult[],
+  final: boolean,
+  ports: LakeCommitterPorts,
+): Promise<CommitResult> {
+  const { held, token, version } = contextOf(plan)
+  const ranges = rangesOf(plan, results)
+  if (ranges.length === 0) return { kind: 'nothing' }
+  const id = drawCommit(ports.ids)
+  const isWhole = plan.splits.every((split) =>
+    ranges.some((range) => range.bucket === split.bucket && range.end === split.stop),
+  )
+  const end = await commit(
+    {
+      held,
+      claim: {
+        commit: id,
+        snapshotId: snapshotOf(id),
+        token,
+        tableUuid: version.table.uuid,
+        planHead: version.table.head,
+        schemaId: version.table.schemaId,
+        specId: version.table.specId,
+        ranges,
+        drawn: held.drawn,
+      },
+      planned: version,
+      build: (base) =>
+        roundChange(base, {
+          commit: id,
+          token,
+          source: held.sourceId,
+          ranges,
+          files: results.flatMap((result) => result.files),
+          final,
+          forceFinished: !isWhole,
+          inputs: (ends) => ports.source.inputs(plan.table.id, ends),
+        }),
+    },
+    ports,
+    commitLimits,
+  )
+  switch (end.kind) {
+    case 'committed': {
+      // Continuity was judged on the version that was replaced, so the ends are the planned ones
+      // and this round's: foreign commits carry them on unchanged.
+      const before = ledgerOf(version)
+      const ends = new Map(before === undefined ? [] : endsOf(before))
+      for (const range of ranges) ends.set(range.bucket, range.end)
+      ports.source.committed(plan.table.id, ends)
+      return {
+        kind: 'committed',
+        snapshotId: snapshotOf(id),
+        round: (before?.round ?? 0) + 1,
+        attempts: end.attempts,
+        alreadyApplied: end.alreadyApplied,
+      }
+    }
+    case 'rejected':
+    case 'unknown':
+      return end
+    default:
+      return unreachable(end)
+  }
+}
+
+/** Buckets that moved. A bucket that read nothing keeps its old end and stays out of the commit. */
+function rangesOf(plan: RoundPlan, results: readonly SplitResult[]): readonly CommitRange[] {
+  const splits = new Map(plan.splits.map((split) => [split.bucket, split]))
+  const ranges: CommitRange[] = []
+  for (const result of results) {
+    const split = splits.get(result.bucket)
+    check(split !== undefined, 'a result belongs to a split of its round')
+    check(
+      result.start === split.start && result.end <= split.stop,
+      'a result is a prefix of its split',
+    )
+    check(BigInt(result.rows) === result.end - result.start, 'a result has one row for each offset')
+    if (result.end === result.start) continue
+    ranges.push({
+      bucket: result.bucket,
+      start: result.start,
+      end: result.end,
+      isFirst: split.isFirst,
+    })
+  }
+  return ranges
+}
+
+/** @throws SluiceError INVARIANT_BROKEN when the plan is not from this planner. */
+export function contextOf(plan: RoundPlan): PlanContext {
+  check(isPlanContext(plan.context), 'a plan comes back as the planner made it')
+  return plan.context
+}
+
+function isPlanContext(value: unknown): value is PlanContext {
+  return typeof value === 'object' && value !== null && 'held' in value && 'version' in value
+}
