@@ -2,10 +2,13 @@
 
 Each function imports its engine itself: the module loads where no engine is installed."""
 
+import atexit
 import glob
 import json
 import os
 import re
+import shutil
+import tempfile
 from dataclasses import dataclass
 
 
@@ -136,18 +139,28 @@ def read_spark(request):
         "spark.sql.ansi.doubleQuotedIdentifiers": "true",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
-        f"{catalog}.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": hadoop_warehouse(request.metadata_file),
     }
     builder = SparkSession.builder.master("local[1]")
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    session.sql("CREATE NAMESPACE c.d")
-    session.sql(f"CALL c.system.register_table('d.t', '{request.metadata_file}')")
     source = "c.d.t" if request.snapshot is None else f"c.d.t VERSION AS OF {request.snapshot}"
     return session.sql(select(request, source, "`")).toArrow().to_batches()
+
+
+def hadoop_warehouse(metadata_file):
+    """A folder in which the table is d.t: Spark finds a table by folder only under the name
+    v1.metadata.json, and all that the metadata points at has absolute paths."""
+    warehouse = tempfile.mkdtemp(prefix="sluice-spark-")
+    folder = os.path.join(warehouse, "d", "t", "metadata")
+    os.makedirs(folder)
+    name = "v1.gz.metadata.json" if ".gz." in os.path.basename(metadata_file) else "v1.metadata.json"
+    shutil.copyfile(metadata_file, os.path.join(folder, name))
+    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
+    return warehouse
 
 
 READERS = {
