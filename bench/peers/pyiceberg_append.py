@@ -28,9 +28,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--file", required=True, help="NDJSON input")
-    parser.add_argument("--warehouse", required=True, help="folder of the tables; must not hold the table")
+    parser.add_argument(
+        "--warehouse", required=True, help="folder of the tables; must not hold the table"
+    )
     parser.add_argument("--target", default="peers.pyiceberg", help="namespace and table")
-    parser.add_argument("--chunk-bytes", type=int, default=512 * 1024**2, help="input held in memory")
+    parser.add_argument(
+        "--chunk-bytes", type=int, default=512 * 1024**2, help="input held in memory"
+    )
     parser.add_argument("--compression", default="zstd", help="of Parquet")
     options = parser.parse_args()
 
@@ -50,7 +54,10 @@ def main():
         rows += len(chunk)
     if table is not None:
         table = transaction.commit_transaction()
-    files = glob.glob(f"{glob.escape(warehouse)}/{options.target.replace('.', '/')}/data/**/*.parquet", recursive=True)
+    files = glob.glob(
+        f"{glob.escape(warehouse)}/{options.target.replace('.', '/')}/data/**/*.parquet",
+        recursive=True,
+    )
     run.report("pyiceberg", rows, files, snapshots=len(table.snapshots()) if table else 0)
 
 

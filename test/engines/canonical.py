@@ -37,12 +37,15 @@ quote = json.encoder.encode_basestring
 
 # ---------------------------------------------------------------- leaves: a plain value -> JSON text
 
+
 @functools.lru_cache(maxsize=65536)
 def date_text(days):
     """Civil date of a day number since 1970-01-01, any year (datetime stops at 1 and 9999)."""
     shifted = days + 719_468
     era, day_of_era = divmod(shifted, 146_097)
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
+    ) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     march_month = (5 * day_of_year + 2) // 153
     day = day_of_year - (153 * march_month + 2) // 5 + 1
@@ -55,7 +58,9 @@ def date_text(days):
 def time_text(ticks, unit):
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND[unit])
     digits = 9 if unit == "ns" else 6
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:0{digits}d}"
+    return (
+        f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:0{digits}d}"
+    )
 
 
 def timestamp_text(ticks, unit):
@@ -139,6 +144,7 @@ def leaf(type_name):
 
 # ---------------------------------------------------------------- nesting
 
+
 def list_cell(elements):
     return f"[{','.join(elements)}]"
 
@@ -151,17 +157,27 @@ def struct_cell(fields, cells):
     return "{" + ",".join(f"{quote(f['name'])}:{c}" for f, c in zip(fields, cells)) + "}"
 
 
-def empty_nested(iceberg_type):
-    """What a null list, map or struct is in the loose form: ClickHouse has no such nulls."""
+def empty_nested(iceberg_type, required=False):
+    """What a null list, map or struct is in the loose form: ClickHouse has no such nulls, so a null
+    struct comes as one of nulls, with a zero or empty value where a field of it is required."""
     if not isinstance(iceberg_type, dict):
-        return NULL
+        return leaf(iceberg_type)(zero_value(iceberg_type)) if required else NULL
     if iceberg_type["type"] != "struct":
         return "[]"
     fields = iceberg_type["fields"]
-    return struct_cell(fields, [empty_nested(f["type"]) for f in fields])
+    return struct_cell(fields, [empty_nested(f["type"], f["required"]) for f in fields])
+
+
+def zero_value(type_name):
+    if type_name in ("string", "binary"):
+        return b""
+    if type_name.startswith("fixed"):
+        return bytes(int(re.search(r"\d+", type_name)[0]))
+    return bytes(16) if type_name == "uuid" else 0
 
 
 # ---------------------------------------------------------------- Arrow columns -> cells
+
 
 def arrow_cells(array, iceberg_type, loose=False, cut_nanos=False):
     """Cells of one Arrow array, typed by Iceberg. `loose` writes null nested values as empty ones;
@@ -207,8 +223,14 @@ def nested_cells(array, iceberg_type, loose, cut_nanos):
     if kind == "list":
         elements = arrow_cells(array.values, iceberg_type["element"], loose, cut_nanos)
         return [list_cell(elements[start:end]) for start, end in spans]
-    entries = array if pa.types.is_map(array.type) else array.values  # ClickHouse may give list<struct>
-    parts = (entries.keys, entries.items) if pa.types.is_map(array.type) else (entries.field(0), entries.field(1))
+    entries = (
+        array if pa.types.is_map(array.type) else array.values
+    )  # ClickHouse may give list<struct>
+    parts = (
+        (entries.keys, entries.items)
+        if pa.types.is_map(array.type)
+        else (entries.field(0), entries.field(1))
+    )
     keys = arrow_cells(parts[0], iceberg_type["key"], loose, cut_nanos)
     values = arrow_cells(parts[1], iceberg_type["value"], loose, cut_nanos)
     return [map_cell(zip(keys[start:end], values[start:end])) for start, end in spans]
@@ -227,10 +249,14 @@ def list_spans(array):
     """Start and end of each list in the child array (`values` ignores the array's own offset)."""
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
-        return [((array.offset + i) * size, (array.offset + i + 1) * size) for i in range(len(array))]
+        return [
+            ((array.offset + i) * size, (array.offset + i + 1) * size) for i in range(len(array))
+        ]
     offsets = array.offsets.to_pylist()
     if hasattr(array, "sizes"):
-        return [(start, start + (size or 0)) for start, size in zip(offsets, array.sizes.to_pylist())]
+        return [
+            (start, start + (size or 0)) for start, size in zip(offsets, array.sizes.to_pylist())
+        ]
     return list(zip(offsets, offsets[1:]))
 
 
@@ -241,6 +267,10 @@ def leaf_values(array, type_name, cut_nanos):
         return change_unit(ticks, kind.unit, "ns" if type_name.endswith("_ns") else "us", cut_nanos)
     if pa.types.is_date(kind):
         return array.cast(pa.date32()).cast(pa.int32()).to_pylist()
+    if type_name == "time":
+        raise ValueError(
+            f"time came as {kind}: chdb cuts it to whole seconds, leave the column out"
+        )
     return array.to_pylist()
 
 
@@ -276,20 +306,29 @@ def guessed_type(kind, binary_is_text=False):
     if types.is_timestamp(kind):
         return ("timestamptz" if kind.tz else "timestamp") + ("_ns" if kind.unit == "ns" else "")
     if types.is_struct(kind):
-        fields = [{"name": f.name, "type": guessed_type(f.type, binary_is_text)} for f in kind]
+        fields = [
+            {"name": f.name, "type": guessed_type(f.type, binary_is_text), "required": False}
+            for f in kind
+        ]
         return {"type": "struct", "fields": fields}
     if types.is_map(kind):
-        parts = (guessed_type(kind.key_type, binary_is_text), guessed_type(kind.item_type, binary_is_text))
+        parts = (
+            guessed_type(kind.key_type, binary_is_text),
+            guessed_type(kind.item_type, binary_is_text),
+        )
         return {"type": "map", "key": parts[0], "value": parts[1]}
     if types.is_list(kind) or types.is_large_list(kind):
         return {"type": "list", "element": guessed_type(kind.value_type, binary_is_text)}
     if types.is_null(kind):
         return "unknown"
-    binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    binary = (
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    )
     return "binary" if binary and not binary_is_text else "string"
 
 
 # ---------------------------------------------------------------- rows
+
 
 def row_lines(columns):
     """Row texts from {name: cells}; columns sorted by name."""

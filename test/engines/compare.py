@@ -63,7 +63,9 @@ def shared(row, other):
 
 def cell_differences(expected, actual):
     names = sorted(expected.keys() | actual.keys())
-    same = {n: expected[n] for n in names if n in actual and n in expected and expected[n] == actual[n]}
+    same = {
+        n: expected[n] for n in names if n in actual and n in expected and expected[n] == actual[n]
+    }
     cells = [
         f"{n}: expected {short(json.dumps(expected.get(n)))}, got {short(json.dumps(actual.get(n)))}"
         for n in names

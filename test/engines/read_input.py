@@ -30,14 +30,20 @@ def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--file", required=True, action="append", help="input file; may be repeated")
+    parser.add_argument(
+        "--file", required=True, action="append", help="input file; may be repeated"
+    )
     schema = parser.add_mutually_exclusive_group(required=True)
     schema.add_argument("--schema", help="file with the Iceberg schema as JSON")
     schema.add_argument("--table", help="table folder or metadata.json to take the schema from")
-    parser.add_argument("--format", choices=["ndjson", "csv", "parquet", "arrow"], help="default: by extension")
+    parser.add_argument(
+        "--format", choices=["ndjson", "csv", "parquet", "arrow"], help="default: by extension"
+    )
     parser.add_argument("--delimiter", default=",", help="of CSV")
     parser.add_argument("--rows", help="file for the canonical rows, one JSON object a line")
-    parser.add_argument("--loose", action="store_true", help="write null nested values as empty ones")
+    parser.add_argument(
+        "--loose", action="store_true", help="write null nested values as empty ones"
+    )
     parser.add_argument("--skip-lines", default="", help="NDJSON lines to leave out, from 1: 3,17")
     parser.add_argument("--cut-nanos", action="store_true", help="cut nanoseconds to microseconds")
     return parser.parse_args()
@@ -80,6 +86,7 @@ def schema_of(options):
 
 # Each reader yields, for one batch of rows, a function of column name and `loose` that gives cells.
 
+
 def read_ndjson(path, fields, options):
     skipped = {int(n) for n in options.skip_lines.split(",") if n}
     batch = []
@@ -96,7 +103,10 @@ def json_records(path, skipped):
     from text_values import Number
 
     decoder = json.JSONDecoder(
-        parse_int=Number, parse_float=Number, parse_constant=no_constant, object_pairs_hook=unique_fields
+        parse_int=Number,
+        parse_float=Number,
+        parse_constant=no_constant,
+        object_pairs_hook=unique_fields,
     )
     with open(path, encoding="utf-8-sig", newline="\n") as file:
         for number, text in enumerate(file, 1):

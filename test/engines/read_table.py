@@ -26,9 +26,13 @@ def arguments():
     parser.add_argument("--rows", help="file for the canonical rows, one JSON object a line")
     parser.add_argument("--columns", help="a,b or a JSON array of names")
     parser.add_argument("--where", help="a filter that the engine itself applies")
-    parser.add_argument("--sql", help="a query over {t}; other columns than the table's get a guessed type")
+    parser.add_argument(
+        "--sql", help="a query over {t}; other columns than the table's get a guessed type"
+    )
     parser.add_argument("--snapshot", type=int, help="snapshot id")
-    parser.add_argument("--loose", action="store_true", help="write null nested values as empty ones")
+    parser.add_argument(
+        "--loose", action="store_true", help="write null nested values as empty ones"
+    )
     parser.add_argument("--data-only", action="store_true", help="leave the system columns out")
     return parser.parse_args()
 

@@ -157,7 +157,9 @@ def hadoop_warehouse(metadata_file):
     warehouse = tempfile.mkdtemp(prefix="sluice-spark-")
     folder = os.path.join(warehouse, "d", "t", "metadata")
     os.makedirs(folder)
-    name = "v1.gz.metadata.json" if ".gz." in os.path.basename(metadata_file) else "v1.metadata.json"
+    name = (
+        "v1.gz.metadata.json" if ".gz." in os.path.basename(metadata_file) else "v1.metadata.json"
+    )
     shutil.copyfile(metadata_file, os.path.join(folder, name))
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
     return warehouse

@@ -44,19 +44,19 @@ NESTED_ROWS = [
     (None, None),
     ({"lat": 3.0, "names": None}, [("k", None)]),
 ]
-NDJSON = r'''{"Id":9007199254740993,"price.net":12.5,"ratio":0.1,"flag":true,"day":"1969-07-20","at":"1969-07-20T20:17:40.000001","instant":"1969-07-20T20:17:40+02:00","text":"a \"b\", c","place":{"lat":1.5,"names":["x",null]},"counts":{"b":2,"a":1}}
+NDJSON = r"""{"Id":9007199254740993,"price.net":12.5,"ratio":0.1,"flag":true,"day":"1969-07-20","at":"1969-07-20T20:17:40.000001","instant":"1969-07-20T20:17:40+02:00","text":"a \"b\", c","place":{"lat":1.5,"names":["x",null]},"counts":{"b":2,"a":1}}
 {"text":"new\nline","Id":-1,"price.net":"-0.001","ratio":-0.0,"flag":false,"day":"2024-02-29","at":"2024-02-29T00:00:00","instant":"2024-02-29T23:59:59.999999Z","place":{"lat":null,"names":[]},"counts":{},"nothing":[]}
 
 {"Id":1e3,"ratio":1e300,"text":null,"place":null}
 {"text":"","place":{"lat":3},"counts":{"k":null}}
-'''
-CSV = '''Id,price.net,ratio,flag,day,at,instant,text
+"""
+CSV = """Id,price.net,ratio,flag,day,at,instant,text
 9007199254740993,12.5,0.1,true,1969-07-20,1969-07-20T20:17:40.000001,1969-07-20T20:17:40+02:00,"a ""b"", c"
 -1,-0.001,-0.0,false,2024-02-29,2024-02-29T00:00:00,2024-02-29T23:59:59.999999Z,"new
 line"
 1000,,1e300,,,,,
 ,,,,,,,""
-'''
+"""
 
 
 def write_text(path, text):

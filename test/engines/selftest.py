@@ -94,7 +94,14 @@ def line(row):
 
 
 def run(engine, table, *options):
-    command = [sys.executable, os.path.join(HERE, "read_table.py"), "--engine", engine, "--table", table]
+    command = [
+        sys.executable,
+        os.path.join(HERE, "read_table.py"),
+        "--engine",
+        engine,
+        "--table",
+        table,
+    ]
     done = subprocess.run([*command, *options], capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(f"{engine}: exit status {done.returncode}: {done.stderr.strip()}")
@@ -118,9 +125,29 @@ def check_engine(engine, folder, table, first_snapshot):
     wanted = sorted(line(loosened(r) if loose else r) for r in EXPECTED)
     report = run(engine, table, "--rows", out, *(["--loose"] if loose else []))
     check(f"{engine} reads every value", read_lines(out), wanted)
-    run(engine, table, "--rows", out, "--columns", json.dumps([ODD, "Price"]), "--where", '"Price" > 1')
-    check(f"{engine} selects and filters odd names", read_lines(out), [line({k: EXPECTED[0][k] for k in ("Price", ODD)})])
-    run(engine, table, "--rows", out, "--sql", 'SELECT CAST(count(*) AS BIGINT) AS n, max("long") AS m FROM {t}')
+    run(
+        engine,
+        table,
+        "--rows",
+        out,
+        "--columns",
+        json.dumps([ODD, "Price"]),
+        "--where",
+        '"Price" > 1',
+    )
+    check(
+        f"{engine} selects and filters odd names",
+        read_lines(out),
+        [line({k: EXPECTED[0][k] for k in ("Price", ODD)})],
+    )
+    run(
+        engine,
+        table,
+        "--rows",
+        out,
+        "--sql",
+        'SELECT CAST(count(*) AS BIGINT) AS n, max("long") AS m FROM {t}',
+    )
     check(f"{engine} computes", read_lines(out), ['{"m":"9223372036854775807","n":4}'])
     if engine != "datafusion":
         run(engine, table, "--rows", out, "--snapshot", str(first_snapshot), "--columns", "id")
@@ -138,7 +165,9 @@ def check_large(engine, folder, table):
 def main():
     engines = sys.argv[1:] or ["pyiceberg", "duckdb", "chdb"]
     with tempfile.TemporaryDirectory() as folder:
-        catalog = SqlCatalog("selftest", uri="sqlite:///:memory:", warehouse=f"file://{folder}/lake")
+        catalog = SqlCatalog(
+            "selftest", uri="sqlite:///:memory:", warehouse=f"file://{folder}/lake"
+        )
         catalog.create_namespace("d")
         table = catalog.create_table("d.every_type", schema=SCHEMA)
         data = pa.Table.from_pylist([dict(zip(SCHEMA.names, r)) for r in ROWS], schema=SCHEMA)
@@ -147,7 +176,11 @@ def main():
         table.append(data.slice(2))
         reports = [check_engine(e, folder, table.metadata_location, first) for e in engines]
         check("the loose digests agree", len({r["looseDigest"] for r in reports}), 1)
-        check("the exact digests agree", len({r["digest"] for r in reports if r["engine"] != "chdb"}), 1)
+        check(
+            "the exact digests agree",
+            len({r["digest"] for r in reports if r["engine"] != "chdb"}),
+            1,
+        )
         large = pa.schema([("b", pa.large_binary()), ("s", pa.large_string())])
         table = catalog.create_table("d.large", schema=large)
         table.append(pa.Table.from_pylist([{"b": b"\xfe" * 2**26, "s": "x" * 2**26}], schema=large))

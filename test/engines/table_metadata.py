@@ -21,7 +21,9 @@ def metadata_path(table):
     if path.endswith(".metadata.json"):
         return path
     folder = os.path.join(path, "metadata")
-    names = sorted(os.path.basename(p) for p in glob.glob(os.path.join(glob.escape(folder), "*.metadata.json")))
+    names = sorted(
+        os.path.basename(p) for p in glob.glob(os.path.join(glob.escape(folder), "*.metadata.json"))
+    )
     if not names:
         raise FileNotFoundError(f"{folder} holds no *.metadata.json")
     hint = hinted_version(folder)

@@ -120,10 +120,14 @@ def cell(value, iceberg_type, loose=False, cut=False):
         return canonical.list_cell(cell(v, iceberg_type["element"], loose, cut) for v in value)
     if kind == "map":
         key, item = iceberg_type["key"], iceberg_type["value"]
-        return canonical.map_cell((cell(k, key), cell(v, item, loose, cut)) for k, v in value.items())
+        return canonical.map_cell(
+            (cell(k, key), cell(v, item, loose, cut)) for k, v in value.items()
+        )
     fields = iceberg_type["fields"]
     refuse_unknown(value, fields)
-    return canonical.struct_cell(fields, [cell(value.get(f["name"]), f["type"], loose, cut) for f in fields])
+    return canonical.struct_cell(
+        fields, [cell(value.get(f["name"]), f["type"], loose, cut) for f in fields]
+    )
 
 
 def refuse_unknown(record, fields):
@@ -137,7 +141,9 @@ def refuse_unknown(record, fields):
 def json_text(value):
     """Compact JSON text of a parsed value, its numbers as they were spelled."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{canonical.quote(k)}:{json_text(v)}" for k, v in value.items()) + "}"
+        return (
+            "{" + ",".join(f"{canonical.quote(k)}:{json_text(v)}" for k, v in value.items()) + "}"
+        )
     if isinstance(value, list):
         return "[" + ",".join(map(json_text, value)) + "]"
     if isinstance(value, bool) or value is None:
