@@ -1,5 +1,5 @@
 import { SluiceError } from '../../core/errors.ts'
-import type { TableId } from '../../core/ids.ts'
+import type { Bucket, Offset, TableId } from '../../core/ids.ts'
 import { check, unreachable } from '../../core/never.ts'
 import type { IdSource } from '../../core/ports.ts'
 import type { LogSource } from '../../source/ports.ts'
@@ -12,7 +12,7 @@ import type {
   RoundPlanner,
   SplitResult,
 } from '../ports.ts'
-import { planSplits } from '../round/plan.ts'
+import { planSplits } from '../round/plan-splits.ts'
 import { drawCommit, fenceChange, roundChange, snapshotOf } from './changes.ts'
 import { type CommitPorts, commit, commitLimits, fencedError } from './commit.ts'
 import { type HeldTable, ledgerOf, tokenFor } from './held-table.ts'
@@ -73,11 +73,8 @@ async function splitsOn(
   if (rival !== undefined) throw fencedError(name, rival.token, token)
 
   const ledger = ledgerOf(version)
-  const splits = planSplits(
-    await ports.source.ranges(table),
-    ledger === undefined ? new Map() : endsOf(ledger),
-    name,
-  )
+  const ends = ledger === undefined ? new Map<Bucket, Offset>() : endsOf(ledger)
+  const splits = planSplits(name, await ports.source.ranges(table), ends)
   // The log was filled to follow one commit. If the newest own commit is another's, the same
   // offsets hold other records there, and nothing of this log may follow it.
   const newest = ledger?.commit
@@ -92,6 +89,8 @@ async function splitsOn(
       },
     )
   }
+  // A commit whose reply was lost is found here, and nowhere else is the log told.
+  ports.source.committed(table, ends)
   return splits
 }
 
@@ -180,7 +179,7 @@ async function commitRound(
       // Continuity was judged on the version that was replaced, so the ends are the planned ones
       // and this round's: foreign commits carry them on unchanged.
       const before = ledgerOf(version)
-      const ends = new Map(before === undefined ? [] : endsOf(before))
+      const ends = new Map<Bucket, Offset>(before === undefined ? [] : endsOf(before))
       for (const range of ranges) ends.set(range.bucket, range.end)
       ports.source.committed(plan.table.id, ends)
       return {
