@@ -1,4 +1,5 @@
 import { type ErrorCode, SluiceError } from './errors.ts'
+import { formatCount } from './text.ts'
 
 /**
  * JSON without loss. Integers that a number holds exactly are numbers, all others are bigints.
@@ -32,12 +33,12 @@ const bytesMaxDefault = 256 * 1024 * 1024
  */
 export function parseJson(input: string | Uint8Array, limits: JsonLimits): JsonValue {
   const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length
-  if (bytes > (limits.bytesMax ?? bytesMaxDefault)) {
+  const bytesMax = limits.bytesMax ?? bytesMaxDefault
+  if (bytes > bytesMax) {
     throw new SluiceError(
       limits.code ?? 'DATA_CORRUPT',
-      `${limits.name}: ${bytes.toLocaleString('en-US')} bytes of JSON are more than ` +
-        `${(limits.bytesMax ?? bytesMaxDefault).toLocaleString('en-US')}`,
-      { details: { file: limits.name, bytes } },
+      `${limits.name}: ${formatCount(bytes)} bytes of JSON, at most ${formatCount(bytesMax)}`,
+      { details: { file: limits.name, bytes, bytesMax } },
     )
   }
   const text = typeof input === 'string' ? input : decodeUtf8(input, limits)
@@ -108,7 +109,7 @@ function decodeUtf8(bytes: Uint8Array, limits: JsonLimits): string {
 function syntaxError(limits: JsonLimits, byte: number, reason: string): SluiceError {
   return new SluiceError(
     limits.code ?? 'DATA_CORRUPT',
-    `${limits.name}: not JSON from byte ${byte.toLocaleString('en-US')} on (${reason})`,
+    `${limits.name}: not JSON from byte ${formatCount(byte)} on (${reason})`,
     { details: { file: limits.name, byte, reason } },
   )
 }
