@@ -1,0 +1,300 @@
+import {
+  batchBytes,
+  type Column,
+  type ColumnBatch,
+  isNull,
+  layoutOf,
+  sliceBatch,
+} from '../../core/columns/column.ts'
+import { takeBatch } from '../../core/columns/take.ts'
+import { SluiceError } from '../../core/errors.ts'
+import { type Bucket, bucket, type Millis, type Offset, offset } from '../../core/ids.ts'
+import { check } from '../../core/never.ts'
+import { bucketsOf } from '../bucketing/buckets.ts'
+import type { BucketFormat } from '../bucketing/key-encoding.ts'
+import { type BucketPart, gatherBuckets, splitByPlace } from '../bucketing/split.ts'
+import type { BucketEnds, InputProgress, InputsProgress, SourceTable } from '../ports.ts'
+import { BucketLog, type Holding } from './bucket-log.ts'
+import { type InputMark, type InputRun, InputTracker } from './input-tracker.ts'
+
+/** What the lake holds of a table when its log is opened again. */
+export type TableResume = { readonly ends: BucketEnds; readonly inputs: InputsProgress }
+
+/** The place of an append in an input, so that a replay after a crash is exact. */
+export type AppendInput = {
+  readonly id: string
+  /** Shown to people; the file name for a file. */
+  readonly name: string
+  /**
+   * Where a replay starts once these records are in. Without it they stay open: a replay starts
+   * before them until a later append of the input brings a position.
+   */
+  readonly position?: string
+  /** SHA-256 in hex of everything before `position`. */
+  readonly digest?: string
+  readonly notes?: Readonly<Record<string, string>>
+  /** Records of the input before this batch, refused ones not counted. Checked when given. */
+  readonly startOrdinal?: bigint
+  /** Position of the beginning, for an input not known yet; '' if not given. */
+  readonly startPosition?: string
+}
+
+export type AppendResult = {
+  /** Offsets `[start, end)` the records took, ascending by bucket. */
+  readonly ranges: readonly {
+    readonly bucket: Bucket
+    readonly start: Offset
+    readonly end: Offset
+  }[]
+  /** Records that took an offset. */
+  readonly appended: number
+  /** Records of a replay that the lake has already; they took none. */
+  readonly alreadyThere: number
+}
+
+/** An append that is checked and waits for room. */
+export type PreparedAppend = {
+  readonly batch: ColumnBatch
+  /** Bucket of each record; undefined when place decides. */
+  readonly buckets: Int32Array | undefined
+  /** What it takes of the budget. */
+  readonly bytes: number
+}
+
+// Objects and buffers of a segment beside its values, so that tiny appends cannot outgrow the budget.
+const segmentBytes = 256
+const columnOverheadBytes = 128
+/** Builders and messages hold larger buffers than so few records need; they are copied. */
+const smallBatchRecords = 64
+
+/** The logs of one table and how far its inputs are. Everything here happens in one step. */
+export class EmbeddedTable {
+  readonly definition: SourceTable
+  readonly logs: readonly BucketLog[]
+  readonly #format: BucketFormat
+  readonly #inputs = new Map<string, InputTracker>()
+  /** Place of the next record that comes without an input. */
+  #ordinal: bigint
+
+  constructor(definition: SourceTable, format: BucketFormat, resume: TableResume) {
+    this.definition = definition
+    this.#format = format
+    const first = offset(0n)
+    this.logs = Array.from({ length: definition.bucketCount }, (_, each) => {
+      const start = resume.ends.get(bucket(each)) ?? first
+      return new BucketLog({ table: definition.name, bucket: bucket(each), start })
+    })
+    this.#ordinal = this.logs.reduce((sum, { end }) => sum + end, 0n)
+    for (const [id, { extra, ...mark }] of resume.inputs) {
+      this.#inputs.set(id, new InputTracker(mark, true, extra))
+    }
+  }
+
+  get hasBacklog(): boolean {
+    return this.logs.some(({ end, committed }) => end > committed)
+  }
+
+  log(id: Bucket): BucketLog {
+    const found = this.logs[id]
+    check(found !== undefined, `${this.definition.name} has bucket ${id}`)
+    return found
+  }
+
+  /** @throws SluiceError RECORD_REFUSED naming the first record that does not fit the table. */
+  prepare(given: ColumnBatch): PreparedAppend {
+    this.#checkColumns(given)
+    const key = this.#keyColumn(given)
+    const buckets =
+      key === undefined ? undefined : bucketsOf(key, this.definition.bucketCount, this.#format)
+    const batch = given.length < smallBatchRecords ? compact(given) : given
+    const parts = key === undefined ? Math.ceil(batch.length / 1024) + 1 : this.logs.length
+    return {
+      batch,
+      buckets,
+      bytes: batchBytes(batch) + this.#overhead(Math.min(parts, batch.length)),
+    }
+  }
+
+  /**
+   * Takes a whole append at once, except for records the lake has already.
+   *
+   * @param hold Told the bytes that are held from now on.
+   * @throws SluiceError INPUT_CHANGED when the input does not go on where it was.
+   */
+  take(
+    prepared: PreparedAppend,
+    input: AppendInput | undefined,
+    at: { readonly now: Millis; readonly hold: (bytes: number) => void },
+  ): AppendResult {
+    const { batch } = prepared
+    const tracker = input === undefined ? undefined : this.#tracker(input)
+    const ordinal = tracker?.ordinal ?? this.#ordinal
+    if (input?.startOrdinal !== undefined && input.startOrdinal !== ordinal) {
+      throw this.#wrongPlace(input, ordinal)
+    }
+    const runs = this.#append(prepared, ordinal, tracker, at)
+    if (tracker === undefined) this.#ordinal += BigInt(batch.length)
+    if (tracker !== undefined && input !== undefined) {
+      this.#inputs.set(input.id, tracker)
+      tracker.add(runs, markOf(input))
+    }
+    const ranges = runs.filter(({ start, end }) => start < end)
+    const appended = ranges.reduce((sum, { start, end }) => sum + Number(end - start), 0)
+    return {
+      ranges: ranges
+        .map(({ bucket, start, end }) => ({ bucket, start, end }))
+        .sort((a, b) => a.bucket - b.bucket),
+      appended,
+      alreadyThere: batch.length - appended,
+    }
+  }
+
+  inputs(ends: BucketEnds): InputsProgress {
+    const reached = this.#reached(ends)
+    const progress = new Map<string, InputProgress>()
+    for (const [id, tracker] of this.#inputs) {
+      const each = tracker.progress(reached)
+      if (each !== undefined) progress.set(id, each)
+    }
+    return progress
+  }
+
+  commit(ends: BucketEnds): void {
+    for (const [id, end] of ends) this.log(id).commit(end)
+    const reached = this.#reached(new Map())
+    for (const tracker of this.#inputs.values()) tracker.commit(reached)
+  }
+
+  /** Drops what neither a pin nor the lake needs and returns the bytes that became free. */
+  trim(): number {
+    return this.logs.reduce((freed, log) => freed + log.trim(), 0)
+  }
+
+  #append(
+    { batch, buckets, bytes }: PreparedAppend,
+    ordinal: bigint,
+    tracker: InputTracker | undefined,
+    at: { readonly now: Millis; readonly hold: (bytes: number) => void },
+  ): readonly InputRun[] {
+    const parts =
+      buckets === undefined
+        ? splitByPlace(ordinal, batch, this.logs.length)
+        : gatherBuckets(buckets, batch, this.logs.length)
+    // Parts by place share the buffers of the batch, which are free only when all of them are.
+    const shared: Holding | undefined = buckets === undefined ? { bytes, segments: 0 } : undefined
+    const runs = new Map<Bucket, InputRun>()
+    for (const part of parts) {
+      const log = this.log(part.bucket)
+      const run = runs.get(part.bucket)
+      const skippedBefore = run?.skipped ?? 0n
+      const skipped = tracker?.skips(part.bucket, part.records.length, skippedBefore) ?? 0
+      const start = log.end
+      if (skipped < part.records.length) {
+        const records =
+          skipped === 0 ? part.records : sliceBatch(part.records, skipped, part.records.length)
+        const holding = shared ?? { bytes: this.#partBytes(part), segments: 0 }
+        if (holding.segments === 0) at.hold(holding.bytes)
+        log.append(records, at.now, holding)
+      }
+      runs.set(part.bucket, {
+        bucket: part.bucket,
+        start: run?.start ?? start,
+        end: log.end,
+        skipped: skippedBefore + BigInt(skipped),
+      })
+    }
+    return [...runs.values()]
+  }
+
+  #partBytes({ records }: BucketPart): number {
+    return batchBytes(records) + this.#overhead(1)
+  }
+
+  #overhead(segments: number): number {
+    return segments * (segmentBytes + columnOverheadBytes * this.definition.schema.fields.length)
+  }
+
+  #tracker(input: AppendInput): InputTracker {
+    const known = this.#inputs.get(input.id)
+    if (known !== undefined) return known
+    const start = { name: input.name, position: input.startPosition ?? '', records: 0n }
+    return new InputTracker(start, false, new Map())
+  }
+
+  /** What the lake holds: what is asked for, and never less than is known to be there. */
+  #reached(ends: BucketEnds): BucketEnds {
+    const reached = new Map<Bucket, Offset>()
+    for (const log of this.logs) {
+      const end = ends.get(log.bucket)
+      reached.set(log.bucket, end !== undefined && end > log.committed ? end : log.committed)
+    }
+    return reached
+  }
+
+  #keyColumn(batch: ColumnBatch): Column | undefined {
+    const { bucketKey, schema } = this.definition
+    if (bucketKey === undefined) return undefined
+    return batch.columns[schema.fields.findIndex(({ name }) => name === bucketKey)]
+  }
+
+  #checkColumns(batch: ColumnBatch): void {
+    const { name, schema } = this.definition
+    check(batch.columns.length === schema.fields.length, `a batch has the columns of ${name}`)
+    schema.fields.forEach((field, index) => {
+      const column = batch.columns[index]
+      check(
+        column?.layout === layoutOf(field.type) && column.length === batch.length,
+        `column ${field.name} of a batch is as ${name} defines it`,
+      )
+      if (!field.type.nullable && column.nullCount > 0)
+        throw this.#unexpectedNull(field.name, column)
+    })
+  }
+
+  #unexpectedNull(field: string, column: Column): SluiceError {
+    let row = 0
+    while (row < column.length && !isNull(column, row)) row += 1
+    return new SluiceError(
+      'RECORD_REFUSED',
+      `${this.definition.name}: record ${row} of the batch has no ${JSON.stringify(field)}, which ` +
+        'is NOT NULL',
+      { details: { table: this.definition.name, row, column: field, reason: 'null' } },
+    )
+  }
+
+  #wrongPlace(input: AppendInput, ordinal: bigint): SluiceError {
+    return new SluiceError(
+      'INPUT_CHANGED',
+      `${this.definition.name}: ${input.name} goes on at record ${String(ordinal)}, not at ` +
+        String(input.startOrdinal),
+      {
+        details: {
+          table: this.definition.name,
+          input: input.id,
+          expected: ordinal,
+          given: input.startOrdinal,
+        },
+      },
+    )
+  }
+}
+
+function markOf({
+  name,
+  position,
+  digest,
+  notes,
+}: AppendInput): Omit<InputMark, 'records'> | undefined {
+  if (position === undefined) return undefined
+  return {
+    name,
+    position,
+    ...(digest === undefined ? {} : { digest }),
+    ...(notes === undefined ? {} : { notes }),
+  }
+}
+
+function compact(batch: ColumnBatch): ColumnBatch {
+  const rows = Int32Array.from({ length: batch.length }, (_, row) => row)
+  return takeBatch(batch, rows, batch.length)
+}

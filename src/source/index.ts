@@ -1,0 +1,17 @@
+export {
+  type AppendOptions,
+  type ChangeKind,
+  EmbeddedSource,
+  type EmbeddedSourceOptions,
+  type EmbeddedTableDefinition,
+} from './embedded/embedded-source.ts'
+export type { AppendInput, AppendResult, TableResume } from './embedded/embedded-table.ts'
+export type {
+  BucketEnds,
+  BucketRange,
+  InputProgress,
+  InputsProgress,
+  LogBatch,
+  LogSource,
+  SourceTable,
+} from './ports.ts'
