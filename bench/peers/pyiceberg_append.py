@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Peer of the benchmark: appends an NDJSON file to a new Iceberg table with pyiceberg, on local disk.
+"""Peer of the benchmark: appends an NDJSON file to a new local Iceberg table with pyiceberg.
 
 Prints {peer, seconds, cpu_seconds, rows, bytes_in, bytes_out, files_out, peak_rss_bytes, snapshots}.
 Time counts reading, writing and the commit; Python's start and imports are left out, in the peer's

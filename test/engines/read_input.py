@@ -61,11 +61,11 @@ def main():
 
 
 def read(options):
-    import canonical
+    from rows import SYSTEM_COLUMNS, TableRows
 
-    fields = [f for f in schema_of(options)["fields"] if f["name"] not in canonical.SYSTEM_COLUMNS]
+    fields = [f for f in schema_of(options)["fields"] if f["name"] not in SYSTEM_COLUMNS]
     types = {f["name"]: f["type"] for f in fields}
-    rows = canonical.TableRows(options.rows, options.loose)
+    rows = TableRows(options.rows, options.loose)
     for path in options.file:
         kind = options.format or FORMATS[os.path.splitext(path)[1].lower()]
         for cells_of in READERS[kind](path, fields, options):

@@ -56,17 +56,18 @@ def main():
 def read(options):
     import canonical
     import table_metadata
+    from rows import SYSTEM_COLUMNS, TableRows
 
     path = table_metadata.metadata_path(options.table)
     metadata = table_metadata.load_metadata(path)
     columns = column_list(options.columns)
     fields = wanted_fields(table_metadata.schema_of(metadata, options.snapshot), columns)
-    rows = canonical.TableRows(options.rows, options.loose)
+    rows = TableRows(options.rows, options.loose)
     if table_metadata.current_snapshot(metadata) is None and not options.sql:
         return rows  # some engines refuse a table that has no snapshot yet
     folder = os.path.dirname(os.path.dirname(path))
     request = Request(folder, path, columns, options.where, options.sql, options.snapshot)
-    hidden = canonical.SYSTEM_COLUMNS if options.data_only else ()
+    hidden = SYSTEM_COLUMNS if options.data_only else ()
     for batch in READERS[options.engine](request):
         typed = typed_columns(batch.schema, fields, bool(options.sql), options.engine)
         positions = {name: i for i, (name, _) in enumerate(typed) if name not in hidden}
