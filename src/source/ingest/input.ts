@@ -1,0 +1,90 @@
+import type { ColumnBatch } from '../../core/columns/column.ts'
+import type { Field } from '../../core/schema/types.ts'
+
+export const inputFormats = ['ndjson', 'csv', 'parquet', 'arrow'] as const
+export type InputFormat = (typeof inputFormats)[number]
+
+export type CsvOptions = {
+  /** One ASCII character; by default `,`, and a tab for `.tsv`. */
+  readonly delimiter?: string
+  /** By default the first record names the columns. */
+  readonly header?: boolean
+  /** The unquoted text that means null; by default the empty one. */
+  readonly nullText?: string
+}
+
+export type RecordPolicy = 'fail' | 'quarantine'
+
+export type InputLimits = {
+  /** Records in a batch; by default 8192. */
+  readonly batchRecordsMax?: number
+  /** Bytes of text in a batch, after which it ends; by default 4 MiB. */
+  readonly batchBytesMax?: number
+  /** Bytes of one record; by default 64 MiB. */
+  readonly recordBytesMax?: number
+}
+
+/** Where reading goes on, as the lake remembers it. */
+export type ResumePoint = {
+  /** A byte of the text, a row of a Parquet or Arrow file. */
+  readonly position: bigint
+  /** Records before it. */
+  readonly records: bigint
+  /** SHA-256 in hex of everything before it. */
+  readonly digest: string
+  /** The last record before it had no newline, so only a newline may follow (interface §2.5.5). */
+  readonly endedWithoutNewline?: boolean
+}
+
+/** What a reader needs to know about the table. */
+export type InputTarget = {
+  /** As messages name it: `demo.flights`. */
+  readonly table: string
+  readonly fields: readonly Field[]
+}
+
+/** A record that was set aside; it takes no place among the records. */
+export type BadRecord = {
+  /** From 1, in lines of the text; the line the record begins at. */
+  readonly line: bigint
+  /** Line and character, both from 1, of the value that is wrong. */
+  readonly place: { readonly line: bigint; readonly column: number; readonly byte: bigint }
+  /** First byte of the record in the decompressed text. */
+  readonly byte: bigint
+  readonly code: 'RECORD_REFUSED'
+  readonly reason: string
+  /** The record as read, without its newline. */
+  readonly raw: Uint8Array
+}
+
+export type InputBatch = {
+  readonly records: ColumnBatch
+  /** Ordinal of the first record, counted from 0 at the start of the input. */
+  readonly startRecord: bigint
+  readonly startPosition: bigint
+  /** Where a replay goes on after this batch: a byte of the decompressed text, or a row. */
+  readonly endPosition: bigint
+  /** SHA-256 in hex of everything before `endPosition`; of the whole file for Parquet and Arrow. */
+  digest(): string
+  readonly bad: readonly BadRecord[]
+  /** Nothing follows, for now. */
+  readonly ended: boolean
+  /** The last record had no newline; the next run must be told (`ResumePoint`). */
+  readonly endedWithoutNewline: boolean
+  /** Values cut to microseconds, as their column allows. */
+  readonly precisionLosses: number
+}
+
+export interface InputReader {
+  readonly name: string
+  readonly format: InputFormat
+  /** Bytes read so far as they are stored, and how many there are if that is known. */
+  progress(): { readonly bytesRead: number; readonly bytesTotal: number | undefined }
+  /**
+   * The next batch; nothing after the one that has `ended`.
+   * @throws SluiceError RECORD_REFUSED after the batch before a bad record has been returned;
+   * INPUT_CHANGED, INPUT_UNREADABLE, DATA_CORRUPT, LIMIT_EXCEEDED.
+   */
+  next(): Promise<InputBatch | undefined>
+  close(): Promise<void>
+}

@@ -1,0 +1,107 @@
+import { isUtf8 } from 'node:buffer'
+import { type ColumnBuilder, finishBatch } from '../../core/columns/builder.ts'
+import type { ColumnBatch } from '../../core/columns/column.ts'
+import type { InputTarget } from './input.ts'
+import { JsonCursor } from './json-cursor.ts'
+import { readObject } from './json-values.ts'
+import { RecordFault } from './record-fault.ts'
+import type { ParseBounds, ParseStop, RecordParser } from './record-parser.ts'
+import { type ObjectNode, tableNode } from './value-node.ts'
+
+/** One JSON object a line, straight into columns. Lines of nothing but spaces are passed over. */
+export class NdjsonParser implements RecordParser {
+  readonly #node: ObjectNode
+  readonly #builders: readonly ColumnBuilder[]
+  readonly #table: string
+  readonly #cursor = new JsonCursor()
+  #records = 0
+
+  constructor(target: InputTarget) {
+    const { node, builders } = tableNode(target.fields)
+    this.#node = node
+    this.#builders = builders
+    this.#table = target.table
+  }
+
+  parse(data: Buffer, bounds: ParseBounds): ParseStop {
+    const end = lineEnd(data, bounds)
+    const cursor = this.#cursor
+    let at = bounds.from
+    let records = 0
+    let lines = 0
+    while (at < end) {
+      cursor.start(data, at)
+      const { losses } = cursor
+      if (cursor.skipSpace() !== 10) {
+        try {
+          if (bounds.doubtful) checkText(data, at)
+          readObject(cursor, this.#node, this.#table)
+          if (cursor.skipSpace() !== 10) throw cursor.unexpected('the end of the line')
+          records += 1
+          this.#records += 1
+        } catch (error) {
+          if (!(error instanceof RecordFault)) throw error
+          for (const builder of this.#builders) builder.truncate(this.#records)
+          cursor.losses = losses
+          const to = data.indexOf(10, at)
+          const ended = to < bounds.to
+          const bad = { fault: error, from: at, to }
+          return {
+            at: ended ? to + 1 : to,
+            records,
+            lines: lines + (ended ? 1 : 0),
+            why: 'bad',
+            bad,
+          }
+        }
+      }
+      const newline = cursor.at < bounds.to
+      at = newline ? cursor.at + 1 : cursor.at
+      if (newline) lines += 1
+      else break
+      if (records >= bounds.recordsMax || at >= bounds.stopAt) {
+        return { at, records, lines, why: 'full' }
+      }
+    }
+    return { at, records, lines, why: 'more' }
+  }
+
+  take(): { records: ColumnBatch; precisionLosses: number } {
+    const records = { ...finishBatch(this.#builders), length: this.#records }
+    const precisionLosses = this.#cursor.losses
+    this.#records = 0
+    this.#cursor.losses = 0
+    return { records, precisionLosses }
+  }
+}
+
+/** End of the last whole line. An unended last line gets its newline behind the text. */
+function lineEnd(data: Buffer, { from, to, final }: ParseBounds): number {
+  if (final && to > from && data[to - 1] !== 10) {
+    data[to] = 10
+    return to + 1
+  }
+  const last = to > from ? data.lastIndexOf(10, to - 1) : -1
+  return last >= from ? last + 1 : from
+}
+
+function checkText(data: Buffer, from: number): void {
+  const to = data.indexOf(10, from)
+  if (isUtf8(data.subarray(from, to))) return
+  throw new RecordFault(firstBadByte(data, from, to), 'not UTF-8')
+}
+
+/** Index of the first byte that cannot be part of UTF-8 text. */
+export function firstBadByte(data: Buffer, from: number, to: number): number {
+  let good = from
+  let bad = to
+  // Cutting inside a character makes a valid prefix invalid, so only whole characters are compared.
+  while (bad - good > 1) {
+    let middle = (good + bad) >> 1
+    while (middle > good && ((data[middle] ?? 0) & 0xc0) === 0x80) middle -= 1
+    if (middle === good) break
+    if (isUtf8(data.subarray(good, middle))) good = middle
+    else bad = middle
+  }
+  return good
+}

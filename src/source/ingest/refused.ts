@@ -1,0 +1,20 @@
+import { SluiceError } from '../../core/errors.ts'
+import type { BadRecord } from './input.ts'
+
+/** The error a run ends with at a bad record (interface §1.6). */
+export function recordRefused(
+  name: string,
+  bad: BadRecord,
+  kind: 'value' | 'unknown-field',
+): SluiceError {
+  const { line, column, byte } = bad.place
+  const fix =
+    kind === 'unknown-field'
+      ? 'take the field out, or set such records aside: --on-unknown-field quarantine'
+      : 'correct the line and run the same command again, or set such records aside: --on-bad-record quarantine'
+  return new SluiceError('RECORD_REFUSED', `${name} line ${String(line)}: ${bad.reason}`, {
+    where: `${name}:${String(line)}:${column} (byte ${byte.toLocaleString('en-US')})`,
+    fix,
+    details: { input: name, line, column, byte, recordLine: bad.line, recordByte: bad.byte, kind },
+  })
+}
