@@ -175,6 +175,13 @@ export class EmbeddedSource implements LogSource {
     }
   }
 
+  /** True if nothing was appended beyond `ends`; a bucket without one there counts as committed. */
+  endsAt(id: TableId, ends: BucketEnds): boolean {
+    return this.#require(id).logs.every(
+      ({ bucket, end, committed }) => end <= (ends.get(bucket) ?? committed),
+    )
+  }
+
   tables(): readonly SourceTable[] {
     return [...this.#tables.values()].map(({ definition }) => definition)
   }
