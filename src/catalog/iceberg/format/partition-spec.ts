@@ -21,11 +21,12 @@ export type PartitionSpec = {
 }
 
 /** How the rows of a table are cut into buckets, as its partition spec says. */
-export type BucketLayout =
-  /** Fluss's hash of the column, which is Iceberg's own bucket transform. */
-  | { readonly kind: 'key'; readonly key: string; readonly bucketCount: number }
-  /** By place; the count is not in the spec. */
-  | { readonly kind: 'column' }
+export type BucketLayout = {
+  /** The column whose hash is the bucket; undefined when the bucket is taken by place. */
+  readonly key: string | undefined
+  /** Undefined where the spec does not say it. */
+  readonly bucketCount: number | undefined
+}
 
 /**
  * The partition field of a new table, as Fluss makes it: the bucket transform of the key, or the
@@ -75,11 +76,12 @@ export function bucketLayout(
   const source = fields.find(({ id }) => id === field.sourceId)
   if (source === undefined) return undefined
   if (field.transform === 'identity') {
-    return source.name === systemColumns.bucket ? { kind: 'column' } : undefined
+    const isBucket = source.name === systemColumns.bucket
+    return isBucket ? { key: undefined, bucketCount: undefined } : undefined
   }
   const bucketCount = /^bucket\[(\d{1,9})\]$/.exec(field.transform)?.[1]
   if (bucketCount === undefined) return undefined
-  return { kind: 'key', key: source.name, bucketCount: Number.parseInt(bucketCount, 10) }
+  return { key: source.name, bucketCount: Number.parseInt(bucketCount, 10) }
 }
 
 export function encodeSpec(spec: PartitionSpec): JsonObject {

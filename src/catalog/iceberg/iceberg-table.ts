@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto'
+import { isSluiceError, SluiceError } from '../../core/errors.ts'
+import type { Clock, IdSource } from '../../core/ports.ts'
+import { formatTableName } from '../../core/table-name.ts'
+import type {
+  LakeTable,
+  LoadedTable,
+  SnapshotEntry,
+  SwapOutcome,
+  TableChange,
+  TableName,
+} from '../ports.ts'
+import type { NumberedRegister } from '../register/numbered.ts'
+import type { ObjectStore } from '../store/object-store.ts'
+import { applyChange } from './apply-change.ts'
+import { readLedger } from './format/manifest-list.ts'
+import {
+  readMetadata,
+  schemaOf,
+  specOf,
+  type TableMetadata,
+  writeMetadata,
+} from './format/metadata.ts'
+import { bucketLayout } from './format/partition-spec.ts'
+import { bucketCountProperty } from './format/properties.ts'
+import { decodeSchema } from './format/schema-json.ts'
+import { normalizeLocation, shownLocation } from './location.ts'
+import { type StagedManifest, stageManifest, stageManifestList } from './stage-snapshot.ts'
+
+export type IcebergTableOptions = {
+  readonly name: TableName
+  /** The table's folder, without a last slash. */
+  readonly folder: string
+  readonly store: ObjectStore
+  readonly register: NumberedRegister
+  readonly clock: Pick<Clock, 'now'>
+  readonly ids: IdSource
+}
+
+/** A version as it was read; `body` decides whether two are equal. */
+type Version = {
+  readonly version: number
+  readonly location: string
+  readonly metadata: TableMetadata
+}
+
+/** Loaded versions and staged manifests that may still be asked for; older ones are read again. */
+const rememberedMax = 8
+/** Holds the header of nearly every manifest list, and is one request. */
+const headerBytes = 256 * 1024
+
+/** A table of numbered metadata files, format 2. */
+export class IcebergTable implements LakeTable {
+  readonly name: TableName
+  readonly #options: IcebergTableOptions
+  readonly #shownName: string
+  readonly #versions = new Map<string, Version>()
+  readonly #manifests = new Map<string, StagedManifest | undefined>()
+
+  constructor(options: IcebergTableOptions) {
+    this.name = options.name
+    this.#options = options
+    this.#shownName = formatTableName(options.name)
+  }
+
+  async load(): Promise<LoadedTable> {
+    const head = await this.#options.register.head()
+    if (head === undefined) {
+      throw new SluiceError('TABLE_MISSING', `${this.#shownName}: no such table`)
+    }
+    let metadata: TableMetadata
+    try {
+      metadata = readMetadata(head.body, shownLocation(head.location))
+    } catch (error) {
+      throw await this.#explained(error, head.version)
+    }
+    this.#refuseMoved(metadata)
+    return this.#loaded({ version: head.version, location: head.location, metadata }, head.body)
+  }
+
+  async headerLedger(snapshot: SnapshotEntry): Promise<string> {
+    const { store } = this.#options
+    const location = normalizeLocation(snapshot.manifestList)
+    const shown = shownLocation(location)
+    const start = await store.readRange(location, 0, headerBytes)
+    let found = start === undefined ? undefined : readLedger(start, shown)
+    if (found === undefined) {
+      const whole = await store.read(location)
+      found = whole === undefined ? undefined : readLedger(whole, shown)
+    }
+    if (found?.ledger !== undefined) return found.ledger
+    const why = found === undefined ? 'it is cut or not there' : 'its header has no ledger'
+    throw new SluiceError('DATA_CORRUPT', `${shown}: the ledger cannot be read (${why})`, {
+      details: { file: shown, snapshot: snapshot.id },
+    })
+  }
+
+  /**
+   * Throws only before anything was asked of the register: then nothing of the change is visible and
+   * nothing of it ever will be.
+   */
+  async swap(base: LoadedTable, change: TableChange): Promise<SwapOutcome> {
+    const held = this.#versions.get(base.token)
+    // A base that is no longer remembered was replaced by several versions since.
+    if (held === undefined) return { kind: 'rejected' }
+    this.#refuseFormat(held.metadata)
+    const manifestList =
+      change.snapshot === undefined
+        ? undefined
+        : await this.#stage(held.metadata, change.snapshot, base.location)
+    const next = applyChange(held.metadata, change, {
+      baseLocation: held.location,
+      manifestList,
+      now: this.#options.clock.now(),
+    })
+    const body = writeMetadata(next)
+    const version = held.version + 1
+    const outcome = await this.#options.register.create(version, body)
+    if (outcome.kind !== 'applied') return outcome
+    const location = this.#locationOf(version)
+    return { kind: 'applied', table: this.#loaded({ version, location, metadata: next }, body) }
+  }
+
+  async #stage(
+    metadata: TableMetadata,
+    snapshot: NonNullable<TableChange['snapshot']>,
+    location: string,
+  ): Promise<string> {
+    const { store, ids } = this.#options
+    const place = { store, ids, folder: `${location}/metadata` }
+    const key = [snapshot.id, metadata.currentSchemaId, metadata.defaultSpecId].join('/')
+    if (!this.#manifests.has(key)) {
+      remember(this.#manifests, key, await stageManifest(metadata, snapshot, place))
+    }
+    return stageManifestList(metadata, snapshot, this.#manifests.get(key), place)
+  }
+
+  #loaded(version: Version, body: Uint8Array): LoadedTable {
+    const { metadata } = version
+    const shown = shownLocation(version.location)
+    const fields = decodeSchema(schemaOf(metadata, metadata.currentSchemaId, shown), shown)
+    const layout = bucketLayout(specOf(metadata, metadata.defaultSpecId, shown), fields)
+    const bucketCount = layout?.bucketCount ?? countIn(metadata.properties)
+    if (layout === undefined || bucketCount === undefined) {
+      throw new SluiceError(
+        'TABLE_MISMATCH',
+        `${this.#shownName} is not cut into buckets, so Sluice did not make it`,
+        { fix: 'use another table', details: { file: shown } },
+      )
+    }
+    const digest = createHash('sha256').update(body).digest('hex')
+    const token = `${version.version}-${digest.slice(0, 32)}`
+    remember(this.#versions, token, version)
+    return {
+      token,
+      uuid: metadata.uuid,
+      location: normalizeLocation(metadata.location),
+      formatVersion: metadata.formatVersion,
+      head: metadata.head,
+      snapshots: metadata.snapshots,
+      properties: metadata.properties,
+      lastSequence: metadata.lastSequence,
+      schemaId: metadata.currentSchemaId,
+      specId: metadata.defaultSpecId,
+      fields,
+      bucketCount,
+      bucketKey: layout.key,
+    }
+  }
+
+  #refuseFormat(metadata: TableMetadata): void {
+    if (metadata.formatVersion === 2) return
+    throw new SluiceError(
+      'TABLE_MISMATCH',
+      `${this.#shownName} is an Iceberg format ${metadata.formatVersion} table; Sluice writes format 2`,
+      { fix: metadata.formatVersion === 1 ? 'upgrade the table to format 2' : 'use another table' },
+    )
+  }
+
+  /**
+   * Paths in metadata are absolute. Written where it now lies, a moved table would be torn, and a
+   * copied one would put its files into the original.
+   */
+  #refuseMoved(metadata: TableMetadata): void {
+    const recorded = normalizeLocation(metadata.location)
+    const folder = normalizeLocation(this.#options.folder)
+    if (recorded === folder) return
+    const [from, to] = [shownLocation(recorded), shownLocation(folder)]
+    throw new SluiceError(
+      'LOCATION_REFUSED',
+      `${this.#shownName} at ${to} says it lies at ${from}; a moved or copied table is only read`,
+      { fix: `name the warehouse by its first path, or move it back`, details: { from, to } },
+    )
+  }
+
+  async #explained(error: unknown, version: number): Promise<unknown> {
+    if (!isSluiceError(error, 'DATA_CORRUPT') || version < 2) return error
+    const before = `v${version - 1}`
+    const isWhole = await this.#isWhole(version - 1)
+    return new SluiceError('DATA_CORRUPT', error.message, {
+      details: { ...error.details, previousIsWhole: isWhole },
+      state: `nothing was changed; ${before} is ${isWhole ? '' : 'not '}whole`,
+      fix: `restore the file; sluice will not go back to ${before} by itself, that could drop commits`,
+      cause: error,
+    })
+  }
+
+  async #isWhole(version: number): Promise<boolean> {
+    const location = this.#locationOf(version)
+    const body = await this.#options.store.read(location).catch(() => undefined)
+    if (body === undefined) return false
+    try {
+      readMetadata(body, shownLocation(location))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #locationOf(version: number): string {
+    return `${this.#options.folder}/metadata/v${version}.metadata.json`
+  }
+}
+
+function countIn(properties: ReadonlyMap<string, string>): number | undefined {
+  const text = properties.get(bucketCountProperty) ?? ''
+  return /^[1-9]\d{0,8}$/.test(text) ? Number.parseInt(text, 10) : undefined
+}
+
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key)
+  map.set(key, value)
+  for (const oldest of map.keys()) {
+    if (map.size <= rememberedMax) return
+    map.delete(oldest)
+  }
+}
