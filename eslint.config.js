@@ -28,8 +28,9 @@ const layers = {
   coordinator: ['core'],
   catalog: ['core'],
   sink: ['core', 'source', 'coordinator', 'catalog'],
+  library: ['core', 'source', 'coordinator', 'catalog', 'sink'],
 }
-const allLayers = ['core', 'source', 'coordinator', 'catalog', 'sink', 'cli']
+const allLayers = ['core', 'source', 'coordinator', 'catalog', 'sink', 'library', 'cli']
 
 const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
   files: [`src/${layer}/**/*.ts`],

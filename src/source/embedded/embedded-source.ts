@@ -125,7 +125,8 @@ export class EmbeddedSource implements LogSource {
   }
 
   /**
-   * Appends a batch with the columns of the table, whole or not at all, in the order of the calls.
+   * Appends batches with the columns of the table, all or nothing, in the order of the calls. The
+   * position of an input is the one after the last batch.
    *
    * @throws SluiceError RECORD_REFUSED when a record does not fit; LOG_FULL with `whenFull: 'reject'`;
    * INPUT_CHANGED when the input does not go on where it was; STOPPED when the signal aborts or the
@@ -133,16 +134,17 @@ export class EmbeddedSource implements LogSource {
    */
   async append(
     id: TableId,
-    batch: ColumnBatch,
+    batches: ColumnBatch | readonly ColumnBatch[],
     options: AppendOptions = {},
   ): Promise<AppendResult> {
     const { input, signal, whenFull = 'wait', change = '+A' } = options
     this.#refuseClosed()
     const table = this.#require(id)
     if (change !== '+A') throw refusedChange(table.definition.name, change)
-    const prepared = table.prepare(batch)
+    const prepared =
+      'columns' in batches ? [table.prepare(batches)] : batches.map((each) => table.prepare(each))
     const result = await this.#budget.admit({
-      bytes: prepared.bytes,
+      bytes: prepared.reduce((sum, each) => sum + each.bytes, 0),
       whenFull,
       signal,
       group: input === undefined ? undefined : `${String(id)}/${input.id}`,
@@ -180,6 +182,15 @@ export class EmbeddedSource implements LogSource {
     return this.#require(id).logs.every(
       ({ bucket, end, committed }) => end <= (ends.get(bucket) ?? committed),
     )
+  }
+
+  /** How far the lake is known to be; only buckets that hold something there. */
+  committedEnds(id: TableId): BucketEnds {
+    const ends = new Map<Bucket, Offset>()
+    for (const { bucket, committed } of this.#require(id).logs) {
+      if (committed > 0n) ends.set(bucket, committed)
+    }
+    return ends
   }
 
   tables(): readonly SourceTable[] {

@@ -1,0 +1,140 @@
+import { basename } from 'node:path'
+import { isSluiceError, type SluiceError } from '../../core/errors.ts'
+import type { Clock } from '../../core/ports.ts'
+import type { Field } from '../../core/schema/types.ts'
+import { counted } from '../../core/text.ts'
+import type { EmbeddedSource } from '../../source/embedded/embedded-source.ts'
+import type { InputBatch, InputReader } from '../../source/ingest/input.ts'
+import type { InputProgress } from '../../source/ports.ts'
+import type { SessionTable } from '../tiering-session.ts'
+import { type KnownInputs, openSource, type OpenedInput } from './open-source.ts'
+import type { Quarantine } from './quarantine.ts'
+import type { InputReport, TierHooks, TierRequest } from './tier-types.ts'
+
+export type IngestContext = {
+  readonly request: TierRequest
+  readonly hooks: TierHooks
+  readonly clock: Clock
+  /** The table, as users write it. */
+  readonly name: string
+  readonly fields: readonly Field[]
+  readonly opened: SessionTable
+  readonly source: EmbeddedSource
+  readonly quarantine: Quarantine
+  readonly signal: AbortSignal
+  /** Inputs the lake knows, and those of this run once they are read. */
+  readonly known: KnownInputs
+  readonly progress: () => { readonly committed: bigint; readonly round: number }
+}
+
+export type IngestEnd = {
+  readonly report: InputReport
+  readonly notes: readonly string[]
+  /** The record reading stopped at; everything before it was appended. */
+  readonly refused: SluiceError | undefined
+}
+
+/**
+ * Reads one input to its end and appends what the lake does not have.
+ * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, DATA_CORRUPT, STOPPED
+ */
+export async function ingestInput(context: IngestContext, path: string): Promise<IngestEnd> {
+  const input = await openSource(context, path)
+  let records = input.progress?.records ?? 0n
+  let alreadyThere = records
+  let last = input.progress
+  let losses = 0
+  let refused: SluiceError | undefined
+  try {
+    for (;;) {
+      const batch = await nextBatch(input.reader)
+      if (isSluiceError(batch)) {
+        refused = batch
+        break
+      }
+      if (batch === undefined) break
+      await context.quarantine.keep({ id: input.id, name: input.name }, batch.bad)
+      const mark = markOf(input, batch)
+      const result = await context.source.append(context.opened.table.id, batch.records, {
+        input: {
+          id: input.id,
+          name: mark.name,
+          position: mark.position,
+          ...(mark.digest === undefined ? {} : { digest: mark.digest }),
+          ...(mark.notes === undefined ? {} : { notes: mark.notes }),
+          startOrdinal: batch.startRecord,
+          startPosition: '0',
+        },
+        signal: context.signal,
+      })
+      records = mark.records
+      alreadyThere += BigInt(result.alreadyThere)
+      losses += batch.precisionLosses
+      last = mark
+      tell(context, input, records)
+      if (batch.ended || context.signal.aborted) break
+    }
+  } finally {
+    await input.reader.close()
+  }
+  if (last !== undefined) context.known.set(input.id, last)
+  return {
+    report: {
+      id: input.id,
+      name: input.name,
+      records,
+      bytes: input.reader.progress().bytesRead,
+      position: last?.position ?? '0',
+      alreadyThere,
+      exactlyOnce: input.isReplayable,
+    },
+    notes: notesOf(input, losses),
+    refused,
+  }
+}
+
+/** A bad record ends reading and is no failure of what came before it. */
+async function nextBatch(reader: InputReader): Promise<InputBatch | SluiceError | undefined> {
+  try {
+    return await reader.next()
+  } catch (error) {
+    if (isSluiceError(error, 'RECORD_REFUSED') || isSluiceError(error, 'LIMIT_EXCEEDED'))
+      return error
+    throw error
+  }
+}
+
+/** Where the input is once `batch` is in. */
+function markOf(input: OpenedInput, batch: InputBatch): InputProgress {
+  return {
+    name: basename(input.name),
+    position: String(batch.endPosition),
+    records: batch.startRecord + BigInt(batch.records.length),
+    digest: batch.digest(),
+    extra: new Map(),
+    ...(batch.endedWithoutNewline ? { notes: { endedWithoutNewline: 'true' } } : {}),
+  }
+}
+
+function tell(context: IngestContext, input: OpenedInput, records: bigint): void {
+  const { bytesRead, bytesTotal } = input.reader.progress()
+  context.hooks.onEvent({
+    event: 'progress',
+    input: input.name,
+    bytes: bytesRead,
+    ...(bytesTotal === undefined || context.request.follow ? {} : { bytesTotal }),
+    records,
+    ...context.progress(),
+  })
+}
+
+function notesOf(input: OpenedInput, losses: number): readonly string[] {
+  const notes: string[] = []
+  if (!input.isReplayable) {
+    notes.push(
+      `${input.name} cannot be read again, so a repeat adds its records again; name it with --input-id`,
+    )
+  }
+  if (losses > 0) notes.push(`${counted(losses, 'value')} cut to microseconds, as declared`)
+  return notes
+}

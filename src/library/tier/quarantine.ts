@@ -1,0 +1,84 @@
+import { isSluiceError, SluiceError } from '../../core/errors.ts'
+import type { ObjectStore } from '../../catalog/store/object-store.ts'
+import type { BadRecord } from '../../source/ingest/input.ts'
+
+/**
+ * Keeps refused records beside the lake, one file each. The name is the record's place in its input,
+ * so that a run repeated after a crash writes the same files and none twice.
+ */
+export class Quarantine {
+  /** Records set aside in this run, those found there already included. */
+  count = 0
+  readonly folder: string
+  readonly #store: ObjectStore
+
+  /** @param table As the file system takes it: one path segment. */
+  constructor(store: ObjectStore, warehouse: string, table: string) {
+    this.#store = store
+    this.folder = `${warehouse}/_sluice/quarantine/${table}`
+  }
+
+  /**
+   * Writes them durably; to be called before the records after them can be committed.
+   * @throws SluiceError STORE_UNAVAILABLE when a record cannot be kept
+   */
+  async keep(
+    input: { readonly id: string; readonly name: string },
+    bad: readonly BadRecord[],
+  ): Promise<void> {
+    for (const record of bad) {
+      const name = `${safeName(input.id)}-${String(record.byte)}.ndjson`
+      const location = `${this.folder}/${name}`
+      const outcome = await this.#store.createIfAbsent(location, lineOf(input.name, record), {
+        makeFolders: true,
+      })
+      if (outcome.kind === 'unknown') {
+        throw new SluiceError(
+          'STORE_UNAVAILABLE',
+          `${location}: a refused record could not be kept`,
+          {
+            cause: outcome.cause,
+          },
+        )
+      }
+      this.count += 1
+    }
+  }
+}
+
+/** Text of one quarantine file: one JSON object and a newline. */
+function lineOf(input: string, record: BadRecord): Uint8Array {
+  const text = exactText(record.raw)
+  const kept =
+    text === undefined
+      ? { record_base64: Buffer.from(record.raw).toString('base64') }
+      : { record: text }
+  const line = JSON.stringify({
+    input,
+    line: Number(record.line),
+    byte: Number(record.byte),
+    code: record.code,
+    reason: record.reason,
+    ...kept,
+  })
+  return Buffer.from(`${line}\n`)
+}
+
+function exactText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** An input id as one path segment. Ids made from content are hexadecimal and stay as they are. */
+function safeName(id: string): string {
+  const name = id.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)
+  return name.startsWith('.') ? `_${name}` : name
+}
+
+/** True for an error that says where a record of the input is wrong. */
+export function isRecordError(error: unknown): error is SluiceError {
+  return isSluiceError(error, 'RECORD_REFUSED')
+}
