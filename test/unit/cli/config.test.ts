@@ -44,7 +44,10 @@ test('refuses keys that are there twice, tags, aliases and what is not YAML', ()
   assert.deepEqual(messages('warehouse: a\nwarehouse: b\n'), [
     'sluice.yaml:2:1: key "warehouse" is there twice',
   ])
-  assert.deepEqual(messages('warehouse: !!js/function x\n')[0]?.slice(0, 17), 'sluice.yaml:1:12:')
+  assert.match(
+    messages('warehouse: !!js/function x\n')[0] ?? '',
+    /^sluice\.yaml:1:\d+: tags are not taken$/,
+  )
   assert.deepEqual(
     messages('warehouse: &a x\ncolor: *a\n')[0],
     'sluice.yaml:2:8: aliases are not taken',

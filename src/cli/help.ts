@@ -1,0 +1,106 @@
+import { type CommandName, environmentName, type OptionSpec, optionsOf } from './option-table.ts'
+import { type Style, styleOf } from './style.ts'
+
+type CommandHelp = {
+  readonly usage: readonly string[]
+  readonly about: string
+  readonly more: readonly string[]
+  readonly examples: readonly string[]
+}
+
+/** What each command is for; options come from the option table. */
+export const commandHelp: Readonly<Record<CommandName, CommandHelp>> = {
+  tier: {
+    usage: ['sluice tier INPUT… --warehouse LOCATION [--table IDENT] [options]'],
+    about: 'tier inputs into one Iceberg table, each record exactly once',
+    more: [
+      'INPUT is a file, a glob in quotes, or - for stdin; NDJSON, CSV, Parquet or Arrow IPC, also',
+      'as .gz and .zst. The same command again adds nothing, a grown file adds its tail.',
+    ],
+    examples: [
+      'sluice tier flights.ndjson --warehouse ./lake --table demo.flights --buckets 4',
+      "sluice tier 'logs/*.ndjson' --warehouse ./lake --table web.requests",
+      'tail -F app.log | sluice tier - --follow --freshness 10s --warehouse ./lake --table web.log',
+    ],
+  },
+  query: {
+    usage: ['sluice query LAKE SQL [options]', 'sluice query SQL   (LAKE from --warehouse)'],
+    about: 'run SQL over the tables of a lake with DuckDB',
+    more: [
+      'LAKE is a warehouse, a table folder or a metadata.json. Tables are views: namespace.table.',
+      'SQL - reads stdin. Sluice reads the metadata and names the files, DuckDB reads the Parquet.',
+    ],
+    examples: [
+      'sluice query ./lake "select count(*) from demo.flights"',
+      'sluice query ./lake "select * from demo.flights limit 10" --csv > ten.csv',
+      'sluice query ./lake "from demo.flights" --as-of 2026-11-30T14:02:00Z',
+    ],
+  },
+  demo: {
+    usage: ['sluice demo [options]'],
+    about: 'play three tables and one tiering job on a fast clock, then check the lake with DuckDB',
+    more: ['Writes into ./sluice-demo unless --warehouse names another folder.'],
+    examples: ['sluice demo', 'sluice demo --speed 5 --seed 7'],
+  },
+  help: {
+    usage: ['sluice help [COMMAND]'],
+    about: 'show how a command is used',
+    more: [],
+    examples: ['sluice help tier'],
+  },
+  version: { usage: ['sluice version'], about: 'show the version', more: [], examples: [] },
+}
+
+/** The text of `--help`, for all commands or for one. */
+export function helpText(command?: CommandName, style: Style = styleOf('plain')): string {
+  return command === undefined ? overview(style) : commandText(command, style)
+}
+
+function overview(style: Style): string {
+  const commands = Object.entries(commandHelp).map(
+    ([name, { about }]) => `  ${style.bold(name.padEnd(9))}${about}`,
+  )
+  return [
+    'sluice: log buckets into Iceberg tables, each record exactly once',
+    '',
+    `${style.bold('usage')}  sluice COMMAND [options]`,
+    '',
+    ...commands,
+    '',
+    'sluice help COMMAND, or COMMAND --help, shows its options.',
+    'Exit status: 0 done, 1 a check failed, 2 wrong command, 3 data or lake said no,',
+    '4 unknown: run again, 5 something is not available, 70 a bug, 130 interrupted.',
+  ].join('\n')
+}
+
+function commandText(command: CommandName, style: Style): string {
+  const { usage, about, more, examples } = commandHelp[command]
+  const options = optionsOf(command)
+  const width = Math.max(...options.map((option) => nameOf(option).length)) + 2
+  const lines = [
+    `sluice ${command}: ${about}`,
+    '',
+    ...usage.map((line, index) => `${index === 0 ? style.bold('usage') : '     '}  ${line}`),
+  ]
+  if (more.length > 0) lines.push('', ...more)
+  if (examples.length > 0) lines.push('', ...examples.map((line) => `  ${style.dim('$')} ${line}`))
+  lines.push('', style.bold('options'))
+  for (const option of options) {
+    const name = style.bold(nameOf(option).padEnd(width))
+    lines.push(`  ${name}${option.about}${notesOf(option)}`)
+  }
+  return lines.join('\n')
+}
+
+function nameOf(option: OptionSpec): string {
+  const short = option.short === undefined ? '    ' : `-${option.short}, `
+  return `${short}--${option.name}${option.value === undefined ? '' : ` ${option.value}`}`
+}
+
+function notesOf(option: OptionSpec): string {
+  const notes: string[] = []
+  if (option.standard !== undefined) notes.push(`default: ${option.standard}`)
+  if (option.environment === true) notes.push(environmentName(option.name))
+  if (option.repeated === true) notes.push('may be repeated')
+  return notes.length === 0 ? '' : ` (${notes.join('; ')})`
+}
