@@ -38,7 +38,7 @@ export class JsonCursor {
   }
 
   expect(byte: number, what: string): void {
-    if (this.skipSpace() !== byte) throw this.unexpected(`${what} expected`)
+    if (this.skipSpace() !== byte) throw this.unexpected(what)
     this.at += 1
   }
 
@@ -78,7 +78,7 @@ export class JsonCursor {
   scanNumber(): number {
     const from = this.at
     const to = scanNumber(this.data, from)
-    if (to === -1) throw this.unexpected('a value expected')
+    if (to === -1) throw this.unexpected('a value')
     this.at = to
     return from
   }
@@ -86,7 +86,7 @@ export class JsonCursor {
   scanWord(word: Uint8Array): void {
     const data = this.data
     for (let index = 0; index < word.length; index += 1) {
-      if (data[this.at + index] !== word[index]) throw this.unexpected('a value expected')
+      if (data[this.at + index] !== word[index]) throw this.unexpected('a value')
     }
     this.at += word.length
   }
@@ -103,11 +103,11 @@ export class JsonCursor {
     else this.scanNumber()
   }
 
-  unexpected(expected: string): RecordFault {
+  unexpected(what: string): RecordFault {
     const byte = this.data[this.at] ?? 10
-    if (byte === 10) return new RecordFault(this.at, `not JSON: ${expected}, the line ends`)
+    if (byte === 10) return new RecordFault(this.at, `not JSON: ${what} expected, the line ends`)
     const found = byte < 128 ? JSON.stringify(String.fromCharCode(byte)) : 'another sign'
-    return new RecordFault(this.at, `not JSON: ${expected}, ${found} found`)
+    return new RecordFault(this.at, `not JSON: ${what} expected, ${found} found`)
   }
 
   #skipMembers(close: number): void {
