@@ -1,0 +1,68 @@
+import { offset } from '../../src/core/ids.ts'
+import { type Clock, order } from '../../src/core/ports.ts'
+import type { LogSplit, RoundPlan, SplitResult, SplitRunner } from '../../src/sink/ports.ts'
+
+/** What a reader does between two looks at its stop signal. */
+export type Step = { readonly ms: number; readonly records: number }
+
+/** How long a split takes, step by step. No step at all: it is read in no time. */
+export type Pace = (plan: RoundPlan, split: LogSplit) => Iterable<Step>
+
+export type PacedRunner = SplitRunner & {
+  readonly discarded: readonly SplitResult[]
+}
+
+/** Reads nothing and writes nothing, but takes its time and obeys its stop signal between steps. */
+export function pacedRunner(options: {
+  readonly clock: Clock
+  readonly pace: Pace
+  readonly started?: (plan: RoundPlan, split: LogSplit) => void
+  readonly ended?: (plan: RoundPlan, split: LogSplit) => void
+}): PacedRunner {
+  const { clock } = options
+  const discarded: SplitResult[] = []
+  return {
+    discarded,
+    run: async (plan, split, stop) => {
+      options.started?.(plan, split)
+      let end: bigint = split.start
+      for (const step of options.pace(plan, split)) {
+        await clock.sleep(step.ms, { order: order.result })
+        end += BigInt(step.records)
+        if (end >= split.stop) break
+        // Deadlines of this instant come first, so that a stop at 60 s stops at 60 s.
+        await clock.sleep(0, { order: order.request })
+        if (stop.stopped) break
+      }
+      options.ended?.(plan, split)
+      const { bucket, start } = split
+      return { bucket, start, end: offset(end), files: [], rows: Number(end - start) }
+    },
+    discard: (results) => {
+      discarded.push(...results)
+      return Promise.resolve()
+    },
+  }
+}
+
+/** A whole split takes `seconds`, in steps of a second. */
+export function takes(seconds: (split: LogSplit, plan: RoundPlan) => number): Pace {
+  return function* (plan, split) {
+    const count = Math.max(1, Math.ceil(seconds(split, plan)))
+    const all = Number(split.stop - split.start)
+    for (let i = 0; i < count; i += 1) {
+      const records = Math.floor((all * (i + 1)) / count) - Math.floor((all * i) / count)
+      yield { ms: Math.round((seconds(split, plan) * 1000) / count), records }
+    }
+  }
+}
+
+/** A reader moves so many records a second, in batches. */
+export function moves(recordsPerSecond: number, batch: number): Pace {
+  return function* (_plan, split) {
+    for (let left = Number(split.stop - split.start); left > 0; left -= batch) {
+      const records = Math.min(batch, left)
+      yield { ms: Math.round((records * 1000) / recordsPerSecond), records }
+    }
+  }
+}
