@@ -61,6 +61,12 @@ export type PreparedAppend = {
   readonly bytes: number
 }
 
+export type TakeContext = {
+  readonly now: Millis
+  /** Told the bytes that are held from now on. */
+  readonly hold: (bytes: number) => void
+}
+
 // Objects and buffers of a segment beside its values, so that tiny appends cannot outgrow the budget.
 const segmentBytes = 256
 const columnOverheadBytes = 128
@@ -118,35 +124,37 @@ export class EmbeddedTable {
   /**
    * Takes a whole append at once, except for records the lake has already.
    *
-   * @param hold Told the bytes that are held from now on.
    * @throws SluiceError INPUT_CHANGED when the input does not go on where it was.
    */
   take(
-    prepared: PreparedAppend,
+    prepared: readonly PreparedAppend[],
     input: AppendInput | undefined,
-    at: { readonly now: Millis; readonly hold: (bytes: number) => void },
+    at: TakeContext,
   ): AppendResult {
-    const { batch } = prepared
     const tracker = input === undefined ? undefined : this.#tracker(input)
-    const ordinal = tracker?.ordinal ?? this.#ordinal
-    if (input?.startOrdinal !== undefined && input.startOrdinal !== ordinal) {
-      throw this.#wrongPlace(input, ordinal)
-    }
-    const runs = this.#append(prepared, ordinal, tracker, at)
-    if (tracker === undefined) this.#ordinal += BigInt(batch.length)
+    const starts = this.logs.map(({ end }) => end)
     if (tracker !== undefined && input !== undefined) {
+      if (input.startOrdinal !== undefined && input.startOrdinal !== tracker.ordinal) {
+        throw this.#wrongPlace(input, tracker.ordinal)
+      }
       this.#inputs.set(input.id, tracker)
-      tracker.add(runs, markOf(input))
+      for (const each of prepared) {
+        tracker.add(this.#append(each, tracker.ordinal, tracker, at))
+      }
+      const place = placeOf(input)
+      if (place !== undefined) tracker.mark(place)
+    } else {
+      for (const each of prepared) {
+        this.#append(each, this.#ordinal, undefined, at)
+        this.#ordinal += BigInt(each.batch.length)
+      }
     }
-    const ranges = runs.filter(({ start, end }) => start < end)
+    const ranges = this.logs
+      .map(({ bucket, end }, index) => ({ bucket, start: starts[index] ?? end, end }))
+      .filter(({ start, end }) => start < end)
     const appended = ranges.reduce((sum, { start, end }) => sum + Number(end - start), 0)
-    return {
-      ranges: ranges
-        .map(({ bucket, start, end }) => ({ bucket, start, end }))
-        .sort((a, b) => a.bucket - b.bucket),
-      appended,
-      alreadyThere: batch.length - appended,
-    }
+    const given = prepared.reduce((sum, { batch }) => sum + batch.length, 0)
+    return { ranges, appended, alreadyThere: given - appended }
   }
 
   inputs(ends: BucketEnds): InputsProgress {
@@ -174,7 +182,7 @@ export class EmbeddedTable {
     { batch, buckets, bytes }: PreparedAppend,
     ordinal: bigint,
     tracker: InputTracker | undefined,
-    at: { readonly now: Millis; readonly hold: (bytes: number) => void },
+    at: TakeContext,
   ): readonly InputRun[] {
     const parts =
       buckets === undefined
@@ -279,7 +287,7 @@ export class EmbeddedTable {
   }
 }
 
-function markOf({
+function placeOf({
   name,
   position,
   digest,

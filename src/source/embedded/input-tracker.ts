@@ -67,8 +67,8 @@ export class InputTracker {
     return left < BigInt(count) ? Number(left) : count
   }
 
-  /** Notes one piece; without a mark it stays open until a later piece brings one. */
-  add(runs: readonly InputRun[], mark: Omit<InputMark, 'records'> | undefined): void {
+  /** Notes one piece. It stays open, so that a replay starts before it, until `mark` is called. */
+  add(runs: readonly InputRun[]): void {
     for (const { bucket, start, end, skipped } of runs) {
       this.#ordinal += end - start + skipped
       if (skipped === 0n) continue
@@ -77,12 +77,13 @@ export class InputTracker {
       if (left === 0n) this.#toSkip.delete(bucket)
       else this.#toSkip.set(bucket, left)
     }
-    const last = this.#entries.at(-1)
-    const open = last?.mark === undefined ? last : undefined
-    const entry = open ?? { mark: undefined, runs: new Map<Bucket, InputRun[]>() }
-    if (open === undefined) this.#entries.push(entry)
+    const entry = this.#openEntry()
     for (const run of runs) addRun(entry.runs, run)
-    if (mark !== undefined) this.#close(entry, { ...mark, records: this.#ordinal })
+  }
+
+  /** Notes that the input can be read again from here; the records before it are counted here. */
+  mark(place: Omit<InputMark, 'records'>): void {
+    this.#close(this.#openEntry(), { ...place, records: this.#ordinal })
   }
 
   /**
@@ -115,6 +116,14 @@ export class InputTracker {
     for (const { runs } of this.#entries) {
       for (const [bucket, ofBucket] of runs) runs.set(bucket, withoutCommitted(ofBucket, ends))
     }
+  }
+
+  #openEntry(): Entry {
+    const last = this.#entries.at(-1)
+    if (last !== undefined && last.mark === undefined) return last
+    const opened: Entry = { mark: undefined, runs: new Map() }
+    this.#entries.push(opened)
+    return opened
   }
 
   #wholeEntries(ends: BucketEnds): number {
