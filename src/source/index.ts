@@ -6,6 +6,13 @@ export {
   type EmbeddedTableDefinition,
 } from './embedded/embedded-source.ts'
 export type { AppendInput, AppendResult, TableResume } from './embedded/embedded-table.ts'
+export {
+  logTable,
+  type LogTable,
+  type Position,
+  type Records,
+  type WriteOptions,
+} from './embedded/log-table.ts'
 export type {
   BucketEnds,
   BucketRange,

@@ -1,13 +1,10 @@
-import type { RecordBatch, Table as ArrowTable } from 'apache-arrow'
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import { type Row, rowsToBatch } from '../../core/columns/rows.ts'
 import { isSluiceError, SluiceError } from '../../core/errors.ts'
-import type { Field } from '../../core/schema/types.ts'
 import type { SourceTable } from '../ports.ts'
+import { type ArrowRecords, readArrow } from './arrow-records.ts'
 import type { AppendOptions, EmbeddedSource } from './embedded-source.ts'
 
-/** Bytes are an Arrow IPC stream. */
-export type ArrowRecords = RecordBatch | ArrowTable | Uint8Array
 export type Records = Row | readonly Row[] | AsyncIterable<Row> | ArrowRecords
 
 /** End offset (exclusive) of each bucket once the call's records are in; only buckets that grew. */
@@ -34,21 +31,11 @@ export interface LogTable {
   append(records: Records, options?: WriteOptions): Promise<Position>
 }
 
-/** Reads Arrow data into batches with the columns of a table. */
-export type ArrowReader = (
-  fields: readonly Field[],
-  records: ArrowRecords,
-) => readonly ColumnBatch[]
-
 /** Rows of an async iterable that are appended at once. */
 const chunkRows = 1024
 
 /** The writing side of a log table, as users of the library see it. */
-export function logTable(
-  source: EmbeddedSource,
-  table: SourceTable,
-  readArrow: ArrowReader,
-): LogTable {
+export function logTable(source: EmbeddedSource, table: SourceTable): LogTable {
   const { fields } = table.schema
   return {
     kind: 'log',
