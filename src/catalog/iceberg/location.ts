@@ -1,34 +1,20 @@
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { SluiceError } from '../../core/errors.ts'
+import { formatTableName } from '../../core/table-name.ts'
 
-/**
- * Locations are URLs, but engines differ in how they read `file:` ones: most take the text after
- * `file://` as the path, some undo percent signs. So what need not be escaped is not, and names of
- * ours never need it.
- */
+const folderBytesMax = 255
 
 /** A location as other writers put it, in the form stores take: `file:///…`, `s3://…`. */
 export function normalizeLocation(location: string): string {
-  const trimmed = location.length > 1 ? location.replace(/\/+$/, '') : location
-  if (trimmed.startsWith('/')) return plainFileUrl(trimmed)
-  if (trimmed.startsWith('file:')) {
-    try {
-      return plainFileUrl(fileURLToPath(trimmed))
-    } catch {
-      return trimmed
-    }
-  }
-  return trimmed.replace(/^s3[an]:\/\//, 's3://')
+  const trimmed = location.replace(/(?<=[^/:])\/+$/, '')
+  if (trimmed.startsWith('/')) return `file://${trimmed}`
+  return trimmed
+    .replace(/^file:(?:\/\/localhost(?=\/))?\/+/, 'file:///')
+    .replace(/^s3[an]:\/\//, 's3://')
 }
 
 /** What people are shown: the path of a local file, the URL of any other. */
 export function shownLocation(location: string): string {
-  const normal = normalizeLocation(location)
-  if (!normal.startsWith('file://')) return normal
-  try {
-    return fileURLToPath(normal)
-  } catch {
-    return normal
-  }
+  return normalizeLocation(location).replace(/^file:\/\//, '')
 }
 
 /** `file`, `s3`, … */
@@ -39,7 +25,8 @@ export function schemeOf(location: string): string {
 /**
  * The name of the folder of one part of a table name. Different parts have different folders, none
  * is `.` or `..`, begins with a dot or holds a separator. The escape is `~` and two digits for each
- * byte, not a percent sign, which some engines would undo in the location and others would not.
+ * byte, not a percent sign: locations are taken character for character here, and by most engines,
+ * but a URL library somewhere would undo it.
  */
 export function folderOfPart(part: string): string {
   const escaped = part.replace(/[^A-Za-z0-9_ .\-\p{L}\p{M}\p{N}]/gu, escapeBytes)
@@ -54,27 +41,25 @@ export function partOfFolder(folder: string): string {
   return folderOfPart(bytes) === folder ? bytes : folder
 }
 
-/** The folder of a table below a warehouse. @param warehouse Normalized, without a last slash. */
+/**
+ * The folder of a table below a warehouse.
+ * @param warehouse Normalized, without a last slash.
+ * @throws SluiceError NAME_INVALID when the name of a folder would be longer than file systems take
+ */
 export function tableFolder(warehouse: string, name: readonly string[]): string {
-  return [warehouse, ...name.map(folderOfPart)].join('/')
+  const folders = name.map(folderOfPart)
+  const long = folders.findIndex((folder) => Buffer.byteLength(folder) > folderBytesMax)
+  if (long < 0) return [warehouse, ...folders].join('/')
+  throw new SluiceError(
+    'NAME_INVALID',
+    `table name ${formatTableName(name)}: its folder would have a name of over ${folderBytesMax} bytes`,
+    { fix: 'choose a shorter name, or one with fewer special characters' },
+  )
 }
 
 /** The folder that holds `metadata/` and `data/`, from the location of a metadata file. */
 export function folderOfMetadata(metadataLocation: string): string {
   return metadataLocation.replace(/\/[^/]*\/?[^/]*$/, '')
-}
-
-function plainFileUrl(path: string): string {
-  // These end a URL's path, or are dropped or replaced when it is read.
-  const escaped = path.replace(/[%#?\\\u0000-\u001f]/g, (character) =>
-    encodeURIComponent(character),
-  )
-  const url = `file://${escaped}`
-  try {
-    return fileURLToPath(url) === path ? url : pathToFileURL(path).href
-  } catch {
-    return pathToFileURL(path).href
-  }
 }
 
 function escapeBytes(text: string): string {
