@@ -39,7 +39,8 @@ export function readObject(cursor: JsonCursor, object: ObjectNode, table: string
   if (count < fields.length) appendMissing(object, start, table)
 }
 
-function readValue(cursor: JsonCursor, node: ValueNode, table: string): void {
+/** Reads one value of any type into its node; see `readObject`. */
+export function readValue(cursor: JsonCursor, node: ValueNode, table: string): void {
   const byte = cursor.skipSpace()
   if (byte === 110) {
     const at = cursor.at

@@ -9,6 +9,8 @@ import type {
   RecordPolicy,
   ResumePoint,
 } from './input.ts'
+import { csvColumns, csvShape } from './csv-header.ts'
+import { CsvParser } from './csv-parser.ts'
 import type { InputBytes } from './input-bytes.ts'
 import { detectFormat } from './input-format.ts'
 import { NdjsonParser } from './ndjson-parser.ts'
@@ -68,7 +70,12 @@ async function textParser(spec: InputSpec, format: InputFormat): Promise<RecordP
   switch (format) {
     case 'ndjson':
       return await Promise.resolve(new NdjsonParser(spec.target))
-    case 'csv':
+    case 'csv': {
+      const shape = await csvShape(spec.bytes, spec.csv ?? {})
+      const columns = csvColumns(shape, spec.target, spec.bytes.name, spec.onUnknownField ?? 'fail')
+      const skipHeader = shape.hasHeader && (spec.resume?.position ?? 0n) === 0n
+      return new CsvParser(spec.target, { shape, columns, skipHeader })
+    }
     case 'parquet':
     case 'arrow':
       throw new SluiceError('INPUT_UNREADABLE', `${spec.bytes.name}: ${format} is not read yet`)
