@@ -45,7 +45,9 @@ export function avroBoolean(record: AvroRecord, field: string, name: string): bo
 
 export function avroBytes(record: AvroRecord, field: string, name: string): Uint8Array | undefined {
   const value = present(record, field)
-  if (value === undefined || value instanceof Uint8Array) return value
+  if (value === undefined) return undefined
+  // A copy, so that a few bytes do not keep the whole block in memory.
+  if (value instanceof Uint8Array) return Uint8Array.from(value)
   throw wrong(field, name)
 }
 
