@@ -11,7 +11,7 @@ import { type Problems, problems as newProblems } from './problems.ts'
 import { errorJson, exitOf, renderError } from './render-error.ts'
 import { choice, settingsOf, unknownVariables } from './settings.ts'
 import type { StopRequest } from './signals.ts'
-import { openTerminal, type Terminal, type TextStream } from './terminal.ts'
+import { openTerminal, type Terminal, type TerminalOptions, type TextStream } from './terminal.ts'
 import { versionJson, versionText } from './version.ts'
 
 /** The process, as far as a command may touch it. */
@@ -49,7 +49,7 @@ export async function run(io: CliIo, commands: Commands = ownCommands): Promise<
   const given = parseArguments(io.argv, found)
   const config = found.attempt(() => findConfig(given, io))
   const settings = settingsOf(given, io.environment, config)
-  const color = found.attempt(() => {
+  const color = found.attempt((): TerminalOptions['color'] => {
     const value = settings.get('color')
     return value === undefined ? 'auto' : choice(value, ['auto', 'always', 'never'])
   })

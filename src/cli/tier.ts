@@ -1,5 +1,4 @@
 import { formatDuration } from '../core/duration.ts'
-import { formatTableName } from '../core/table-name.ts'
 import type { Command, CommandContext } from './command.ts'
 import { snakeCase, writeJson } from './json.ts'
 import { showProgress } from './progress.ts'
@@ -80,9 +79,4 @@ function writeEvent(event: TierEvent, { terminal, json = 'number' }: CommandCont
       ? { table: event.table, ...roundJson(event) }
       : Object.fromEntries(Object.entries(rest).map(([key, value]) => [snakeCase(key), value]))
   terminal.result(writeJson({ event: name, ...members }, json))
-}
-
-/** The table of a request, as it is written everywhere. */
-export function tableOf(request: TierRequest): string {
-  return formatTableName(request.table)
 }

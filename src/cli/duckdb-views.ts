@@ -1,0 +1,102 @@
+import type { TableScan } from '../catalog/iceberg/scan.ts'
+import { pathOf } from '../catalog/store/local-store.ts'
+import { SluiceError } from '../core/errors.ts'
+import { unreachable } from '../core/never.ts'
+import type { DataType, IdField } from '../core/schema/types.ts'
+import { formatTableName } from '../core/table-name.ts'
+import { type DuckDb, quoteName, quoteText } from './duckdb.ts'
+
+export type NamedScan = { readonly name: readonly string[]; readonly scan: TableScan }
+
+/**
+ * Makes a table of the lake a view. Its columns are matched by field id, so that files written
+ * before a column was renamed or added still read right.
+ */
+export async function createView(db: DuckDb, { name, scan }: NamedScan): Promise<void> {
+  const shown = formatTableName(name)
+  for (const file of scan.files) {
+    if (file.format.toUpperCase() === 'PARQUET') continue
+    throw new SluiceError('SCHEMA_UNSUPPORTED', `${shown}: ${file.format} files are not read`)
+  }
+  const schema = name.slice(0, -1).join('.')
+  const select = selectOf(scan)
+  const view = `${quoteName(schema)}.${quoteName(name.at(-1) ?? '')}`
+  await db.run(`create schema if not exists ${quoteName(schema)}`)
+  await db.run(`create or replace view ${view} as ${select}`)
+  // `default` is a keyword of SQL; without this every such table would have to be quoted.
+  if (schema === 'default') {
+    await db.run(`create or replace view ${quoteName(name.at(-1) ?? '')} as ${select}`)
+  }
+}
+
+/** The SELECT over the files of a table; a typed one without rows when it has none. */
+export function selectOf(scan: TableScan): string {
+  if (scan.files.length === 0) {
+    const columns = scan.fields.map(
+      (field) => `cast(null as ${duckType(field)}) as ${quoteName(field.name)}`,
+    )
+    return `select ${columns.join(', ')} where false`
+  }
+  const paths = scan.files.map((file) => quoteText(globEscaped(pathOf(file.resolved))))
+  const fields = scan.fields.map(
+    (field) =>
+      `${field.id}: {name: ${quoteText(field.name)}, type: ${quoteText(duckType(field))}, ` +
+      'default_value: NULL}',
+  )
+  return (
+    `select * from read_parquet([${paths.join(', ')}], ` +
+    `schema = map {${fields.join(', ')}}, hive_partitioning = false)`
+  )
+}
+
+/** DuckDB's type of a column. */
+export function duckType(field: IdField): string {
+  return typeText(field.type, field.children)
+}
+
+function typeText(type: DataType, children: readonly IdField[]): string {
+  switch (type.kind) {
+    case 'boolean':
+    case 'tinyint':
+    case 'smallint':
+    case 'bigint':
+    case 'float':
+    case 'double':
+    case 'date':
+    case 'timestamp':
+    case 'time':
+      return type.kind.toUpperCase()
+    case 'int':
+      return 'INTEGER'
+    case 'decimal':
+      return `DECIMAL(${type.precision}, ${type.scale})`
+    case 'char':
+    case 'string':
+      return 'VARCHAR'
+    case 'binary':
+    case 'bytes':
+      return 'BLOB'
+    case 'timestamp_ltz':
+      return 'TIMESTAMPTZ'
+    case 'array':
+      return `${memberText(children[0])}[]`
+    case 'map':
+      return `MAP(${memberText(children[0])}, ${memberText(children[1])})`
+    case 'row': {
+      const members = children.map((child) => `${quoteName(child.name)} ${duckType(child)}`)
+      return `STRUCT(${members.join(', ')})`
+    }
+    default:
+      return unreachable(type)
+  }
+}
+
+function memberText(child: IdField | undefined): string {
+  if (child !== undefined) return duckType(child)
+  throw new SluiceError('INVARIANT_BROKEN', 'a nested type has its children')
+}
+
+/** Names of files are patterns to DuckDB; these characters stand for themselves in brackets. */
+function globEscaped(path: string): string {
+  return path.replace(/[[*?]/g, (character) => `[${character}]`)
+}

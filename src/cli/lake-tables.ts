@@ -1,0 +1,91 @@
+import { basename, dirname } from 'node:path'
+import { findMetadata, listTables } from '../catalog/iceberg/list-tables.ts'
+import { partOfFolder, shownLocation } from '../catalog/iceberg/location.ts'
+import { refuseDeletes, type ScanPoint, scanTable } from '../catalog/iceberg/scan.ts'
+import type { ObjectStore } from '../catalog/store/object-store.ts'
+import { isSluiceError, SluiceError } from '../core/errors.ts'
+import { formatTableName } from '../core/table-name.ts'
+import type { NamedScan } from './duckdb-views.ts'
+import type { Location } from './location.ts'
+
+export type LakeEntry = {
+  readonly name: readonly string[]
+  /** The table's folder, or the one metadata file that was named. */
+  readonly at: string
+}
+
+/**
+ * The tables of what a command was given: all of a warehouse, or the one of a table's folder or of a
+ * `metadata.json`.
+ * @throws SluiceError TABLE_MISSING when there is none
+ */
+export async function tablesAt(
+  store: ObjectStore,
+  location: Location,
+): Promise<readonly LakeEntry[]> {
+  const { path, url, shown } = location
+  if (/\.metadata\.json(?:\.gz)?$/.test(path)) {
+    return [{ name: nameOfFolder(dirname(dirname(path))), at: url }]
+  }
+  if ((await findMetadata(store, url)) !== undefined) {
+    return [{ name: nameOfFolder(path), at: url }]
+  }
+  const tables = await listTables(store, url)
+  if (tables.length === 0) {
+    throw new SluiceError('TABLE_MISSING', `${shown}: no Iceberg table here or below`, {
+      fix: 'name a warehouse, a table folder or a metadata.json',
+    })
+  }
+  return tables.map(({ name, folder }) => ({ name, at: folder }))
+}
+
+export type ScanRequest = {
+  readonly point: ScanPoint
+  /** Decides which tables are read: a lake may have thousands. */
+  readonly sql: string
+  readonly note: (message: string) => void
+}
+
+/**
+ * Reads the metadata of the tables the SQL names, or of all when it names none (`SHOW ALL TABLES`).
+ * @throws SluiceError for a table that is named and cannot be read; others are noted and left out
+ */
+export async function scanTables(
+  store: ObjectStore,
+  entries: readonly LakeEntry[],
+  request: ScanRequest,
+): Promise<readonly NamedScan[]> {
+  const named = entries.filter((entry) => mentions(request.sql, entry.name))
+  if (request.point.snapshot !== undefined && named.length !== 1) {
+    const names = named.map(({ name }) => formatTableName(name)).join(', ')
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `--snapshot belongs to one table; the SQL names ${named.length === 0 ? 'none' : names}`,
+    )
+  }
+  const scans: NamedScan[] = []
+  for (const { name, at } of named.length > 0 ? named : entries) {
+    try {
+      const scan = await scanTable(store, at, request.point)
+      refuseDeletes(scan)
+      scans.push({ name, scan })
+      if (scan.moved === undefined) continue
+      const [from, to] = [shownLocation(scan.moved.from), shownLocation(scan.moved.to)]
+      request.note(`${formatTableName(name)} was moved from ${from}; it is read from ${to}`)
+    } catch (error) {
+      if (named.length > 0 || !isSluiceError(error)) throw error
+      request.note(`${formatTableName(name)} is left out: ${error.message}`)
+    }
+  }
+  return scans
+}
+
+/** Whether SQL may mean a table. Wrong only towards reading one that is not needed. */
+function mentions(sql: string, name: readonly string[]): boolean {
+  const table = name.at(-1) ?? ''
+  return sql.replaceAll('""', '"').toLowerCase().includes(table.toLowerCase())
+}
+
+function nameOfFolder(path: string): readonly string[] {
+  return [basename(dirname(path)), basename(path)].map((part) => partOfFolder(part || 'lake'))
+}
