@@ -4,7 +4,7 @@ import {
   columnBuilder,
   finishBatch,
 } from '../../../src/core/columns/builder.ts'
-import type { ColumnBatch } from '../../../src/core/columns/column.ts'
+import { bitAt, type Column, type ColumnBatch, isNull } from '../../../src/core/columns/column.ts'
 import { sliceBatch } from '../../../src/core/columns/column.ts'
 import type { DataType, IdField } from '../../../src/core/schema/types.ts'
 
@@ -17,7 +17,7 @@ export type Cell =
   | string
   | Uint8Array
   | readonly Cell[]
-  | { readonly entries: readonly (readonly [Cell, Cell])[] }
+  | { readonly pairs: readonly (readonly [Cell, Cell])[] }
   | { readonly row: readonly Cell[] }
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
@@ -72,7 +72,7 @@ function presentCellOf(type: DataType): fc.Arbitrary<Cell> {
         .array(fc.tuple(cellOf({ ...type.key, nullable: false }), cellOf(type.value)), {
           maxLength: 4,
         })
-        .map((entries) => ({ entries }))
+        .map((pairs) => ({ pairs }))
     case 'row':
       return fc
         .tuple(...type.fields.map((field) => cellOf(field.type)))
@@ -218,10 +218,10 @@ export function append(builder: ColumnBuilder, cell: Cell): void {
       builder.close()
       return
     case 'map':
-      if (typeof cell !== 'object' || !('entries' in cell) || !Array.isArray(cell.entries)) {
-        throw new TypeError('entries expected')
+      if (typeof cell !== 'object' || !('pairs' in cell)) {
+        throw new TypeError('pairs expected')
       }
-      for (const [key, value] of cell.entries) {
+      for (const [key, value] of cell.pairs) {
         append(builder.key, key)
         append(builder.value, value)
       }
@@ -237,4 +237,47 @@ export function append(builder: ColumnBuilder, cell: Cell): void {
     default:
       builder satisfies never
   }
+}
+
+/** Element `at` of a column as a cell. */
+export function cellAt(column: Column, at: number): Cell {
+  if (isNull(column, at)) return null
+  switch (column.layout) {
+    case 'bit':
+      return bitAt(column, at)
+    case 'int32':
+    case 'float32':
+    case 'float64':
+    case 'int64':
+      return column.values[at]!
+    case 'int128':
+      return (column.values[2 * at + 1]! << 64n) | BigInt.asUintN(64, column.values[2 * at]!)
+    case 'bytes': {
+      const bytes = column.values.slice(column.offsets[at], column.offsets[at + 1])
+      const isText = column.type.kind === 'string' || column.type.kind === 'char'
+      return isText ? Buffer.from(bytes).toString('utf8') : new Uint8Array(bytes)
+    }
+    case 'list':
+      return cellsBetween(column.element, column.offsets[at]!, column.offsets[at + 1]!)
+    case 'map': {
+      const keys = cellsBetween(column.key, column.offsets[at]!, column.offsets[at + 1]!)
+      const values = cellsBetween(column.value, column.offsets[at]!, column.offsets[at + 1]!)
+      return { pairs: keys.map((key, pair) => [key, values[pair]!] as const) }
+    }
+    case 'struct':
+      return { row: column.fields.map((field) => cellAt(field, at)) }
+    default:
+      return column satisfies never
+  }
+}
+
+function cellsBetween(column: Column, from: number, to: number): Cell[] {
+  return Array.from({ length: to - from }, (_, at) => cellAt(column, from + at))
+}
+
+/** The rows of a batch as cells. */
+export function rowsOf(batch: ColumnBatch): Cell[][] {
+  return Array.from({ length: batch.length }, (_, at) =>
+    batch.columns.map((column) => cellAt(column, at)),
+  )
 }

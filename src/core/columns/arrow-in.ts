@@ -1,0 +1,181 @@
+import { isUtf8 } from 'node:buffer'
+import {
+  type Data,
+  type Field as ArrowField,
+  DataType as Arrow,
+  type DataType as ArrowType,
+  type RecordBatch,
+  type Vector,
+} from 'apache-arrow'
+import { SluiceError } from '../errors.ts'
+import type { DataType, Field } from '../schema/types.ts'
+import { fixedValues, type Cut } from './arrow-fixed.ts'
+import { fieldFromArrow } from './arrow-type.ts'
+import { bytesOf, childOf, malformed, offsetsOf } from './arrow-memory.ts'
+import { type Column, type ColumnBatch, countOnes, isNull, layoutOf } from './column.ts'
+import { gatherColumn } from './gather.ts'
+
+export type FromArrowOptions = {
+  /** Columns, by path such as `a.element`, whose nanoseconds may be cut to microseconds. */
+  readonly allowPrecisionLoss?: ReadonlySet<string>
+}
+
+export type FromArrow = {
+  readonly fields: readonly Field[]
+  readonly batch: ColumnBatch
+  /** Values that lost nanoseconds. */
+  readonly cutValues: number
+}
+
+/**
+ * An Arrow record batch as our columns, over the same memory where the forms agree. Sizes, offsets
+ * and text are checked, since a batch may come from anywhere.
+ *
+ * @throws SluiceError SCHEMA_UNSUPPORTED for a type, INPUT_UNREADABLE for a malformed batch,
+ *   RECORD_REFUSED for a value that its column cannot hold
+ */
+export function fromArrow(batch: RecordBatch, options: FromArrowOptions = {}): FromArrow {
+  const allowsLoss = (path: string): boolean => options.allowPrecisionLoss?.has(path) === true
+  const cut: Cut = { values: 0 }
+  const fields: Field[] = []
+  const columns = batch.schema.fields.map((arrowField: ArrowField<ArrowType>, at): Column => {
+    const field = fieldFromArrow(arrowField, allowsLoss)
+    fields.push(field)
+    const data = childOf(batch.data, at, field.name)
+    if (data.length !== batch.numRows) throw malformed(field.name, 'columns differ in length')
+    return columnOf(field.type, data, field.name, cut)
+  })
+  return { fields, batch: { length: batch.numRows, columns }, cutValues: cut.values }
+}
+
+function columnOf(type: DataType, data: Data, path: string, cut: Cut): Column {
+  if (Arrow.isDictionary(data.type)) return decoded(type, data, path, cut)
+  const base = baseOf(type, data, path)
+  const column = withValues(type, data, base, path, cut)
+  if (!type.nullable && column.nullCount > 0) {
+    throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
+  }
+  return column
+}
+
+type Base = Pick<Column, 'type' | 'length' | 'nullCount' | 'validity' | 'bitOffset'>
+
+function baseOf(type: DataType, data: Data, path: string): Base {
+  const { length, offset } = data
+  const bitmap: unknown = data.nullBitmap
+  const base = { type, length, nullCount: 0, validity: undefined, bitOffset: offset }
+  if (!(bitmap instanceof Uint8Array) || bitmap.length === 0) {
+    if (data.nullCount > 0) throw malformed(path, 'its nulls have no bitmap')
+    return base
+  }
+  if (bitmap.length * 8 < offset + length) throw malformed(path, 'its bitmap is too short')
+  const nullCount = length - countOnes(bitmap, offset, length)
+  return nullCount === 0 ? base : { ...base, nullCount, validity: bitmap }
+}
+
+function withValues(type: DataType, data: Data, base: Base, path: string, cut: Cut): Column {
+  const arrow: ArrowType = data.type
+  switch (type.kind) {
+    case 'char':
+    case 'string':
+    case 'binary':
+    case 'bytes':
+      return bytesColumn(type, data, base, path)
+    case 'array': {
+      const element = childOf(data, 0, path)
+      const offsets = Arrow.isFixedSizeList(arrow)
+        ? evenOffsets(base.length, arrow.listSize, element.length, path)
+        : offsetsOf(data, element.length, path)
+      const column = columnOf(type.element, element, `${path}.element`, cut)
+      return { ...base, layout: 'list', offsets, element: column }
+    }
+    case 'map': {
+      const entry = childOf(data, 0, path)
+      const offsets = offsetsOf(data, entry.length, path)
+      if (entry.nullCount > 0) throw malformed(path, 'an entry of a map is null')
+      const key = columnOf(type.key, childOf(entry, 0, path), `${path}.key`, cut)
+      const value = columnOf(type.value, childOf(entry, 1, path), `${path}.value`, cut)
+      return { ...base, layout: 'map', offsets, key, value }
+    }
+    case 'row': {
+      const fields = type.fields.map((field, at) => {
+        const child = childOf(data, at, path)
+        if (child.length !== base.length) throw malformed(path, 'its fields differ in length')
+        return memberOf(field, child, base, `${path}.${field.name}`, cut)
+      })
+      return { ...base, layout: 'struct', fields }
+    }
+    default:
+      return fixedValues(type, data, base, path, cut)
+  }
+}
+
+/** A field of a row. Where the row itself is null, a NOT NULL field may be null too. */
+function memberOf(field: Field, data: Data, row: Base, path: string, cut: Cut): Column {
+  const column = columnOf({ ...field.type, nullable: true }, data, path, cut)
+  if (!field.type.nullable && column.nullCount > 0) {
+    const above: Column = { ...row, layout: 'struct', fields: [] }
+    for (let at = 0; at < column.length; at += 1) {
+      if (isNull(column, at) && !isNull(above, at)) {
+        throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
+      }
+    }
+  }
+  return { ...column, type: field.type }
+}
+
+function bytesColumn(type: DataType, data: Data, base: Base, path: string): Column {
+  const values = bytesOf(data.values, path)
+  const arrow: ArrowType = data.type
+  const offsets = Arrow.isFixedSizeBinary(arrow)
+    ? evenOffsets(
+        base.length,
+        arrow.byteWidth,
+        Math.floor(values.length / arrow.byteWidth) * arrow.byteWidth,
+        path,
+      )
+    : offsetsOf(data, values.length, path)
+  if (type.kind === 'string') checkText(values, offsets, path)
+  return { ...base, layout: 'bytes', offsets, values }
+}
+
+/** Text as a whole is UTF-8, and no value begins inside a character: then each one is UTF-8. */
+function checkText(values: Uint8Array, offsets: Int32Array, path: string): void {
+  const end = offsets[offsets.length - 1] ?? 0
+  let holds = isUtf8(values.subarray(offsets[0] ?? 0, end))
+  for (const offset of offsets) {
+    if (offset < end && ((values[offset] ?? 0) & 0xc0) === 0x80) holds = false
+  }
+  if (!holds) throw new SluiceError('RECORD_REFUSED', `text in the column ${path} is not UTF-8`)
+}
+
+function evenOffsets(length: number, size: number, available: number, path: string): Int32Array {
+  if (length * size > available || length * size > 2 ** 31 - 1) {
+    throw malformed(path, 'it holds fewer values than it says')
+  }
+  return Int32Array.from({ length: length + 1 }, (_, at) => at * size)
+}
+
+/** Replaces the indices of a dictionary by its values. */
+function decoded(type: DataType, data: Data, path: string, cut: Cut): Column {
+  const dictionary: Vector | undefined = data.dictionary
+  const arrow: ArrowType = data.type
+  if (dictionary === undefined || !Arrow.isDictionary(arrow)) {
+    throw malformed(path, 'its dictionary is missing')
+  }
+  const indexType: ArrowType & { readonly bitWidth: number; readonly isSigned: boolean } =
+    arrow.indices
+  const base = baseOf({ ...type, nullable: true }, data, path)
+  const bits = indexType.isSigned ? indexType.bitWidth : 2 * indexType.bitWidth
+  const kind = bits > 32 ? 'bigint' : 'int'
+  const indices = fixedValues({ kind, nullable: true }, data.clone(indexType), base, path, cut)
+  const chunks = dictionary.data.map((chunk: Data) =>
+    columnOf({ ...type, nullable: true }, chunk, `${path} (dictionary)`, cut),
+  )
+  const column = gatherColumn(type, chunks, indices, path)
+  if (!type.nullable && column.nullCount > 0) {
+    throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
+  }
+  if (column.layout !== layoutOf(type)) throw malformed(path, 'its dictionary has another type')
+  return column
+}
