@@ -3,8 +3,6 @@ import { SluiceError } from '../../core/errors.ts'
 /** Compresses pages. Synchronous, so that encoding a row group is one uninterrupted step. */
 export type PageCodec = {
   readonly name: 'zstd' | 'none'
-  /** `CompressionCodec` of parquet.thrift. */
-  readonly id: number
   /** May return `source` itself; the caller copies before `source` changes. */
   compress(source: Uint8Array): Uint8Array
 }
@@ -15,16 +13,27 @@ export type Zstd = {
   compressor(level: number): (source: Uint8Array) => Uint8Array
 }
 
-export const plainCodec: PageCodec = { name: 'none', id: 0, compress: (source) => source }
+/** Numbers of `CompressionCodec` in parquet.thrift. */
+export const codecIds = { none: 0, zstd: 6 } as const
+
+export const plainCodec: PageCodec = { name: 'none', compress: (source) => source }
 
 export function zstdCodec(zstd: Zstd, level: number): PageCodec {
-  return { name: 'zstd', id: 6, compress: zstd.compressor(level) }
+  return { name: 'zstd', compress: zstd.compressor(level) }
 }
 
 const attempts: Readonly<Record<Zstd['implementation'], () => Promise<Zstd | undefined>>> = {
   'node:zlib': fromNode,
   '@toondepauw/node-zstd': fromBinary,
   '@bokuweb/zstd-wasm': fromWasm,
+}
+
+let loaded: Promise<Zstd> | undefined
+
+/** {@link findZstd}, looked for once in a process. */
+export function loadZstd(): Promise<Zstd> {
+  loaded ??= findZstd()
+  return loaded
 }
 
 /**
@@ -34,7 +43,7 @@ const attempts: Readonly<Record<Zstd['implementation'], () => Promise<Zstd | und
  * @param only Takes exactly this implementation.
  * @throws SluiceError DEPENDENCY_MISSING
  */
-export async function loadZstd(only?: Zstd['implementation']): Promise<Zstd> {
+export async function findZstd(only?: Zstd['implementation']): Promise<Zstd> {
   const causes: unknown[] = []
   for (const [name, attempt] of Object.entries(attempts)) {
     if (only !== undefined && name !== only) continue

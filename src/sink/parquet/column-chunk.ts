@@ -39,14 +39,15 @@ export class ColumnChunkEncoder {
   /** False once a dictionary did not pay: the next row group will be alike. */
   #triesDictionary = true
 
-  constructor(leaf: Leaf, codec: PageCodec, pageBytes: number) {
+  constructor(leaf: Leaf, pageBytes: number) {
     this.#leaf = leaf
     this.#pageBytes = pageBytes
     this.#levels = new PageLevels(leaf)
-    this.#pages = new PageWriter(codec)
+    this.#pages = new PageWriter()
   }
 
-  encode(runs: readonly Run[]): ColumnChunk {
+  encode(runs: readonly Run[], codec: PageCodec): ColumnChunk {
+    this.#pages.codec = codec
     const range = rangeFor(this.#leaf)
     const present = runs.reduce((sum, run) => sum + run.values.count, 0)
     const dictionary = this.#triesDictionary ? buildDictionary(this.#leaf, runs) : undefined

@@ -3,7 +3,7 @@ import { batchBytes, type ColumnBatch, layoutOf, sliceBatch } from '../../core/c
 import { check } from '../../core/never.ts'
 import type { IdField } from '../../core/schema/types.ts'
 import { icebergBounds } from './bounds.ts'
-import { type PageCodec, plainCodec, type Zstd, zstdCodec } from './codec.ts'
+import { codecIds, type PageCodec, plainCodec, type Zstd, zstdCodec } from './codec.ts'
 import { type ColumnChunk, ColumnChunkEncoder } from './column-chunk.ts'
 import type {
   ByteSink,
@@ -21,16 +21,18 @@ import { type Run, shred } from './shred.ts'
 /** Rows of a row group, whatever their size. */
 export const rowGroupRowsMax = 1 << 20
 
-/** The encoder of this project: typed arrays in, pages out, all types, ids on every level. */
-export function columnarEncoder(zstd: Zstd): ParquetEncoder {
+/**
+ * The encoder of this project: typed arrays in, pages out, all types, ids on every level.
+ *
+ * @param zstd Asked for when the first row group is written, unless nothing is to be compressed.
+ */
+export function columnarEncoder(zstd: () => Promise<Zstd>): ParquetEncoder {
   return {
     name: 'columnar',
     needsNameMapping: false,
     refuses: refusalOf,
     open(fields, sink, options) {
-      const codec =
-        options.compression === 'none' ? plainCodec : zstdCodec(zstd, options.compressionLevel)
-      return new ColumnarFile(fields, sink, options, codec)
+      return new ColumnarFile(fields, sink, options, zstd)
     },
   }
 }
@@ -50,7 +52,7 @@ class ColumnarFile implements FileEncoder {
   readonly #schema: FileSchema
   readonly #sink: ByteSink
   readonly #options: EncoderOptions
-  readonly #codec: PageCodec
+  readonly #zstd: () => Promise<Zstd>
   readonly #leaves: readonly LeafTotals[]
   readonly #groups: RowGroupInFile[] = []
   #held: ColumnBatch[] = []
@@ -63,16 +65,16 @@ class ColumnarFile implements FileEncoder {
     fields: readonly IdField[],
     sink: ByteSink,
     options: EncoderOptions,
-    codec: PageCodec,
+    zstd: () => Promise<Zstd>,
   ) {
     this.#fields = fields
     this.#schema = fileSchema(fields)
     this.#sink = sink
     this.#options = options
-    this.#codec = codec
+    this.#zstd = zstd
     this.#leaves = this.#schema.leaves.map((leaf) => ({
       leaf,
-      encoder: new ColumnChunkEncoder(leaf, codec, options.pageBytes),
+      encoder: new ColumnChunkEncoder(leaf, options.pageBytes),
       range: rangeFor(leaf),
       columnBytes: 0,
       entries: 0,
@@ -117,6 +119,7 @@ class ColumnarFile implements FileEncoder {
     this.#heldRows = 0
     this.#heldBytes = 0
     await this.#begin()
+    const codec = await this.#codec()
     const offset = this.#written
     const chunks: ChunkInFile[] = []
     for (const [at, node] of this.#schema.roots.entries()) {
@@ -128,7 +131,7 @@ class ColumnarFile implements FileEncoder {
       const leafCount = runsOfBatches[0]?.length ?? 0
       for (let leaf = 0; leaf < leafCount; leaf += 1) {
         const runs = runsOfBatches.flatMap((all) => all[leaf] ?? [])
-        chunks.push(await this.#writeChunk(chunks.length, runs))
+        chunks.push(await this.#writeChunk(chunks.length, runs, codec))
       }
     }
     this.#groups.push({ rows, offset, chunks })
@@ -143,7 +146,7 @@ class ColumnarFile implements FileEncoder {
         schema: this.#schema,
         rows: this.#rows,
         groups: this.#groups,
-        codecId: this.#codec.id,
+        codecId: codecIds[this.#options.compression],
         metadata: this.#options.metadata,
       }),
     )
@@ -155,10 +158,10 @@ class ColumnarFile implements FileEncoder {
     }
   }
 
-  async #writeChunk(leafAt: number, runs: readonly Run[]): Promise<ChunkInFile> {
+  async #writeChunk(leafAt: number, runs: readonly Run[], codec: PageCodec): Promise<ChunkInFile> {
     const totals = this.#leaves[leafAt]
     check(totals !== undefined, 'a batch has the leaves of the file')
-    const chunk: ColumnChunk = totals.encoder.encode(runs)
+    const chunk: ColumnChunk = totals.encoder.encode(runs, codec)
     const offset = this.#written
     await this.#put(chunk.bytes)
     totals.columnBytes += chunk.bytes.length
@@ -177,6 +180,11 @@ class ColumnarFile implements FileEncoder {
       nulls,
       extremes: chunk.range.extremes(),
     }
+  }
+
+  async #codec(): Promise<PageCodec> {
+    const { compression, compressionLevel } = this.#options
+    return compression === 'none' ? plainCodec : zstdCodec(await this.#zstd(), compressionLevel)
   }
 
   async #begin(): Promise<void> {

@@ -1,5 +1,5 @@
 import { ByteBuffer } from './byte-buffer.ts'
-import type { PageCodec } from './codec.ts'
+import { plainCodec } from './codec.ts'
 import type { Leaf } from './file-schema.ts'
 import { appendHybrid, appendRun, bitWidth } from './hybrid.ts'
 import type { Run } from './shred.ts'
@@ -78,15 +78,11 @@ function prefixed(out: ByteBuffer, write: () => void): void {
 
 /** The pages of one column chunk, in one piece of memory. */
 export class PageWriter {
-  readonly #codec: PageCodec
+  codec = plainCodec
   readonly #thrift = new ThriftWriter()
   readonly #out = new ByteBuffer(1 << 16)
   /** Bytes of the pages and their headers as if nothing were compressed. */
   uncompressedBytes = 0
-
-  constructor(codec: PageCodec) {
-    this.#codec = codec
-  }
 
   get bytes(): number {
     return this.#out.length
@@ -121,7 +117,7 @@ export class PageWriter {
   }
 
   #page(body: Uint8Array, type: number, writeTypeHeader: () => void): void {
-    const compressed = this.#codec.compress(body)
+    const compressed = this.codec.compress(body)
     this.#thrift.int32(1, type)
     this.#thrift.int32(2, body.length)
     this.#thrift.int32(3, compressed.length)

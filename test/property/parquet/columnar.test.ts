@@ -6,7 +6,7 @@ import { columnarEncoder } from '../../../src/sink/parquet/columnar.ts'
 import { physicalOf, readPhysical, usualOptions, writeFile } from './files.ts'
 import { anyType, batchOf, type Cell, cellOf, withIds } from './rows.ts'
 
-const encoder = columnarEncoder(await loadZstd())
+const encoder = columnarEncoder(loadZstd)
 
 const tables = fc.array(anyType, { minLength: 1, maxLength: 4 }).chain((types) =>
   fc.record({

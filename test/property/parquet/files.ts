@@ -83,11 +83,11 @@ export function physicalOf(type: DataType, cell: Cell): unknown {
         })),
       }
     case 'map':
-      if (typeof cell !== 'object' || !('entries' in cell) || !Array.isArray(cell.entries)) {
-        throw new TypeError('entries expected')
+      if (typeof cell !== 'object' || !('pairs' in cell)) {
+        throw new TypeError('pairs expected')
       }
       return {
-        key_value: cell.entries.map(([key, value]) => ({
+        key_value: cell.pairs.map(([key, value]) => ({
           key: physicalOf(type.key, key),
           value: physicalOf(type.value, value),
         })),
