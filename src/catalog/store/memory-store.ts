@@ -17,11 +17,11 @@ export function memoryStore(clock: Pick<Clock, 'now'>): ObjectStore & {
     objects,
     createIfAbsent: (location, body) => {
       if (objects.has(location)) return Promise.resolve({ kind: 'rejected', reason: 'exists' })
-      put(location, body.slice())
+      put(location, copyOf(body))
       return Promise.resolve({ kind: 'applied' })
     },
     putHint: (location, body) => {
-      put(location, body.slice())
+      put(location, copyOf(body))
       return Promise.resolve()
     },
     open: (location) => Promise.resolve(memoryWriter(location, objects, put)),
@@ -55,7 +55,7 @@ function memoryWriter(
   const chunks: Uint8Array[] = []
   return {
     write: (bytes) => {
-      chunks.push(bytes.slice())
+      chunks.push(copyOf(bytes))
       return Promise.resolve()
     },
     finish: () => {
@@ -68,4 +68,9 @@ function memoryWriter(
     },
     abandon: () => Promise.resolve(),
   }
+}
+
+/** A copy in any case: the `slice` of a Buffer is a view on memory that its owner reuses. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return Uint8Array.prototype.slice.call(bytes)
 }
