@@ -1,7 +1,7 @@
 import { SluiceError } from '../../core/errors.ts'
 import { type Millis, type SnapshotId, snapshotId } from '../../core/ids.ts'
 import type { IdField } from '../../core/schema/types.ts'
-import { formatCount } from '../../core/text.ts'
+import { counted } from '../../core/text.ts'
 import type { SnapshotEntry } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { type ManifestFileEntry, readManifest } from './format/manifest.ts'
@@ -89,10 +89,10 @@ export async function scanTable(
 export function refuseDeletes(scan: TableScan): void {
   const [first] = scan.deleteFiles
   if (first === undefined) return
-  const count = formatCount(scan.deleteFiles.length)
+  const found = counted(scan.deleteFiles.length, 'delete file')
   throw new SluiceError(
     'TABLE_MISMATCH',
-    `${shownLocation(scan.metadata)}: the table has ${count} delete files, which Sluice does not read`,
+    `${shownLocation(scan.metadata)}: the table has ${found}, which Sluice does not read`,
     {
       fix: 'read it with another engine, or compact it',
       details: { deleteFiles: scan.deleteFiles.length, first: first.location },
