@@ -57,6 +57,8 @@ export class CsvParser implements RecordParser {
     const { to, final } = bounds
     const scanner = this.#scanner
     const cursor = this.#cursor
+    // Ends the digits of an unended last field, as a delimiter ends all others.
+    if (final) data[to] = 10
     let at = bounds.from
     let records = 0
     let lines = 0

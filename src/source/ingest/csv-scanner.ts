@@ -42,6 +42,7 @@ export class CsvScanner {
           at += 1
         }
         if (at < to && byte === quote) {
+          if (!final && !hasNewline(data, at, to)) return false
           throw this.#fault(data, at, to, 'a quote inside a field that does not begin with one')
         }
         if (at === to && !final) return false
@@ -85,8 +86,7 @@ export class CsvScanner {
       }
       if (data[at] === this.delimiter || data[at] === newline) return at
       // The record's end is only a guess now: the end of the line that the fault is in.
-      const line = data.indexOf(newline, at)
-      if ((line === -1 || line >= to) && !final) return -1
+      if (!final && !hasNewline(data, at, to)) return -1
       throw this.#fault(data, at, to, 'text after a closing quote')
     }
   }
@@ -111,6 +111,11 @@ export class CsvScanner {
     this.next = Math.min(line + 1, to)
     return new RecordFault(at, reason)
   }
+}
+
+function hasNewline(data: Buffer, from: number, to: number): boolean {
+  const line = data.indexOf(newline, from)
+  return line !== -1 && line < to
 }
 
 /** The field's text; doubled quotes become one. */

@@ -145,7 +145,7 @@ describe('CSV', () => {
     assert.equal(whole.rows.length, 3)
     for (let chunk = 1; chunk < text.length; chunk += 1) {
       const cut = await csv(text, { ...options, chunk })
-      assert.deepEqual(cut.rows, whole.rows)
+      assert.deepEqual(cut.rows, whole.rows, String(chunk))
       assert.deepEqual(cut.bad, whole.bad)
       assert.deepEqual(
         cut.batches.map((b) => [b.startPosition, b.endPosition, b.digest()]),
