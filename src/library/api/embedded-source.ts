@@ -1,0 +1,151 @@
+import { SluiceError } from '../../core/errors.ts'
+import { unreachable } from '../../core/never.ts'
+import { silentJournal } from '../../core/ports.ts'
+import { parseDuration } from '../../core/duration.ts'
+import { parseSize } from '../../core/size.ts'
+import { seededChance, systemClock, systemIds } from '../../core/system.ts'
+import { formatTableName, parseTableName } from '../../core/table-name.ts'
+import { type LogTable, logTable } from '../../source/index.ts'
+import { requireSameDefinition } from '../table-definition.ts'
+import { columnsToFields, freshnessOf } from '../table-definition.ts'
+import { type SessionTable, TieringSession } from '../tiering-session.ts'
+import { type Lake, partsOf } from './lake.ts'
+
+/** `30s`, `PT5M`; a number is milliseconds. */
+export type Duration = string | number
+
+export type TableDefinition = {
+  /** Column name to Fluss type: `{ id: 'BIGINT NOT NULL', note: 'STRING' }`. */
+  readonly columns: Readonly<Record<string, string>>
+  /** 1 to 4096, 4 unless given; fixed from then on. */
+  readonly buckets?: number
+  /** Column whose hash decides the bucket; without it, blocks of 1,024 records take turns. */
+  readonly bucketKey?: string
+  readonly freshness?: Duration
+  readonly properties?: Readonly<Record<string, string>>
+}
+
+export interface Source extends AsyncDisposable {
+  close(): Promise<void>
+}
+
+export interface EmbeddedSource extends Source {
+  /**
+   * Creates the table here and in the lake, or opens it when the definition is the same.
+   * @throws SluiceError TABLE_MISMATCH, SCHEMA_UNSUPPORTED, NAME_INVALID, PROGRESS_LOST
+   */
+  createTable(name: string, definition: TableDefinition): Promise<LogTable>
+}
+
+export type EmbeddedSourceOptions = {
+  /** Logs start at the ends of this lake; replayed records of a known input are skipped. */
+  readonly resumeFrom: Lake
+  /** Memory for logs and writers together, such as `512MiB`. */
+  readonly logMemory?: string
+  /** Splits that are read at the same time. */
+  readonly readers?: number
+}
+
+/** What the job needs to know about a source of this module. */
+export type SourceParts = {
+  readonly session: TieringSession
+  readonly lake: Lake
+  readonly tables: ReadonlyMap<string, SessionTable>
+}
+
+const parts = new WeakMap<Source, SourceParts>()
+
+/** Opens an in-memory source whose tables live in a lake. */
+export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<EmbeddedSource> {
+  const lake = partsOf(options.resumeFrom)
+  const session = new TieringSession(
+    {
+      lake,
+      memoryBytes: parseSize(options.logMemory ?? '512MiB', 'logMemory'),
+      readers: options.readers ?? 4,
+    },
+    {
+      clock: systemClock,
+      chance: seededChance(Number.parseInt(systemIds.bits128().slice(0, 7), 16)),
+      ids: systemIds,
+      journal: silentJournal,
+    },
+  )
+  const tables = new Map<string, SessionTable>()
+  const close = (): Promise<void> => {
+    session.close()
+    return Promise.resolve()
+  }
+
+  const source: EmbeddedSource = {
+    async createTable(given, definition) {
+      if ('primaryKey' in definition) {
+        throw new SluiceError('SCHEMA_UNSUPPORTED', `${given}: primary-key tables come later`, {
+          fix: 'leave primaryKey out: a log table keeps every record',
+        })
+      }
+      const name = parseTableName(given)
+      const shown = formatTableName(name)
+      const fields = columnsToFields(definition.columns)
+      const properties = new Map(Object.entries(definition.properties ?? {}))
+      if (definition.freshness !== undefined) {
+        properties.set('table.datalake.freshness', durationText(definition.freshness))
+      }
+      const { table } = await lake.catalog.create({
+        name,
+        schema: { fields },
+        bucketCount: definition.buckets ?? 4,
+        properties,
+        ...(definition.bucketKey === undefined ? {} : { bucketKey: definition.bucketKey }),
+      })
+      const loaded = await table.load()
+      requireSameDefinition(shown, loaded, {
+        fields,
+        ...(definition.buckets === undefined ? {} : { bucketCount: definition.buckets }),
+        bucketKey: definition.bucketKey,
+      })
+      const opened = await session.openTable({
+        name: shown,
+        lake: table,
+        definition: {
+          schema: { fields },
+          bucketCount: loaded.bucketCount,
+          bucketKey: loaded.bucketKey,
+          freshnessMs:
+            definition.freshness === undefined
+              ? freshnessOf(loaded.properties)
+              : durationMs(definition.freshness),
+        },
+        start: 'goes-on',
+      })
+      tables.set(shown, opened)
+      return logTable(session.source, opened.table)
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+  parts.set(source, { session, lake: options.resumeFrom, tables })
+  return Promise.resolve(source)
+}
+
+/** @throws SluiceError CONFIG_INVALID for a source that this library did not open. */
+export function sourceParts(source: Source): SourceParts {
+  const found = parts.get(source)
+  if (found !== undefined) return found
+  throw new SluiceError('CONFIG_INVALID', 'the source is not one that openEmbeddedSource returned')
+}
+
+export function durationMs(duration: Duration): number {
+  return typeof duration === 'string' ? parseDuration(duration, 'duration') : duration
+}
+
+function durationText(duration: Duration): string {
+  switch (typeof duration) {
+    case 'string':
+      return duration
+    case 'number':
+      return `${duration}ms`
+    default:
+      return unreachable(duration)
+  }
+}

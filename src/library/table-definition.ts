@@ -1,0 +1,155 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { LoadedTable } from '../catalog/ports.ts'
+import { parseDuration } from '../core/duration.ts'
+import { SluiceError } from '../core/errors.ts'
+import { formatType } from '../core/schema/format-type.ts'
+import { parseType } from '../core/schema/parse-type.ts'
+import { type DataType, type Field, type IdField, systemFields } from '../core/schema/types.ts'
+
+export const freshnessKey = 'table.datalake.freshness'
+const freshnessDefaultMs = 180_000
+
+/** @throws SluiceError SCHEMA_UNSUPPORTED naming the column whose type cannot be read. */
+export function columnsToFields(
+  columns: Iterable<readonly [string, string]> | Readonly<Record<string, string>>,
+): readonly Field[] {
+  const entries = Symbol.iterator in columns ? [...columns] : Object.entries(columns)
+  return entries.map(([name, type]) => {
+    try {
+      return { name, type: parseType(type) }
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      throw new SluiceError(error.code, `column ${name}: ${error.message}`, {
+        cause: error,
+        details: error.details,
+        ...(error.fix === undefined ? {} : { fix: error.fix }),
+      })
+    }
+  })
+}
+
+/** Columns as the user defined them: those of the system and the field ids left out. */
+export function userFields(fields: readonly IdField[]): readonly Field[] {
+  return fields
+    .filter((field) => !systemFields.some((each) => each.name === field.name))
+    .map(({ name, type, comment }) => ({
+      name,
+      type,
+      ...(comment === undefined ? {} : { comment }),
+    }))
+}
+
+/** What a table's properties say, in milliseconds; 3 minutes unless they do. */
+export function freshnessOf(properties: ReadonlyMap<string, string>): number {
+  const text = properties.get(`fluss.${freshnessKey}`)
+  return text === undefined ? freshnessDefaultMs : parseDuration(text, freshnessKey)
+}
+
+export type AskedDefinition = {
+  readonly fields?: readonly Field[]
+  readonly bucketCount?: number
+  /** Null when no bucket key is asked for and none is ruled out. */
+  readonly bucketKey?: string | undefined | null
+}
+
+/** @throws SluiceError TABLE_MISMATCH naming what differs first. */
+export function requireSameDefinition(
+  name: string,
+  existing: LoadedTable,
+  asked: AskedDefinition,
+): void {
+  const { bucketCount, bucketKey, fields } = asked
+  if (bucketCount !== undefined && bucketCount !== existing.bucketCount) {
+    throw new SluiceError(
+      'TABLE_MISMATCH',
+      `${name} exists with ${existing.bucketCount} buckets; --buckets ${bucketCount} would move its records`,
+      {
+        details: { table: name, existing: existing.bucketCount, asked: bucketCount },
+        fix: 'leave --buckets out, or another --table',
+      },
+    )
+  }
+  if (bucketKey !== null && bucketKey !== existing.bucketKey) {
+    const has =
+      existing.bucketKey === undefined ? 'no bucket key' : `bucket key ${existing.bucketKey}`
+    throw new SluiceError(
+      'TABLE_MISMATCH',
+      `${name} exists with ${has}; another would move its records`,
+      {
+        details: { table: name, existing: existing.bucketKey, asked: bucketKey },
+        fix: 'leave --bucket-key out, or another --table',
+      },
+    )
+  }
+  if (fields !== undefined) requireSameFields(name, userFields(existing.fields), fields)
+}
+
+function requireSameFields(
+  name: string,
+  existing: readonly Field[],
+  asked: readonly Field[],
+): void {
+  const refuse = (what: string): SluiceError =>
+    new SluiceError('TABLE_MISMATCH', `${name} exists with other columns: ${what}`, {
+      details: { table: name },
+      fix: 'leave the schema out, or another --table',
+    })
+  const known = new Map(existing.map((field) => [field.name, field]))
+  for (const field of asked) {
+    const found = known.get(field.name)
+    if (found === undefined) throw refuse(`it has no ${JSON.stringify(field.name)}`)
+    const [is, wanted] = [lakeType(found.type), lakeType(field.type)]
+    if (!isDeepStrictEqual(is, wanted)) {
+      throw refuse(
+        `${field.name} is ${formatType(found.type)} there and ${formatType(field.type)} here`,
+      )
+    }
+  }
+  if (existing.length > asked.length) {
+    const missing = existing.find((field) => !asked.some((each) => each.name === field.name))
+    if (missing !== undefined) throw refuse(`${JSON.stringify(missing.name)} is not asked for`)
+  }
+}
+
+/** The type as the lake keeps it: lengths, small integers and digits of time are not. */
+function lakeType(type: DataType): unknown {
+  switch (type.kind) {
+    case 'tinyint':
+    case 'smallint':
+      return { kind: 'int', nullable: type.nullable }
+    case 'char':
+      return { kind: 'string', nullable: type.nullable }
+    case 'binary':
+      return { kind: 'bytes', nullable: type.nullable }
+    case 'time':
+    case 'timestamp':
+    case 'timestamp_ltz':
+      return { kind: type.kind, nullable: type.nullable }
+    case 'array':
+      return { kind: 'array', nullable: type.nullable, element: lakeType(type.element) }
+    case 'map':
+      return {
+        kind: 'map',
+        nullable: type.nullable,
+        key: lakeType(type.key),
+        value: lakeType(type.value),
+      }
+    case 'row':
+      return {
+        kind: 'row',
+        nullable: type.nullable,
+        fields: type.fields.map((field) => [field.name, lakeType(field.type)]),
+      }
+    case 'boolean':
+    case 'int':
+    case 'bigint':
+    case 'float':
+    case 'double':
+    case 'decimal':
+    case 'string':
+    case 'bytes':
+    case 'date':
+    default:
+      return type
+  }
+}
