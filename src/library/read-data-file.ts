@@ -2,9 +2,9 @@ import type { ObjectStore } from '../catalog/store/object-store.ts'
 import { fromArrow } from '../core/columns/arrow.ts'
 import type { Column, ColumnBatch } from '../core/columns/column.ts'
 import { columnBuilder } from '../core/columns/builder.ts'
+import { parquetBatches } from '../core/columns/parquet-in.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { IdField } from '../core/schema/types.ts'
-import { openParquet } from '../source/ingest/parquet-wasm.ts'
 
 /**
  * Reads the columns of one data file in batches, matched by field id, by name where a file has no
@@ -22,7 +22,7 @@ export async function* readDataFile(
       details: { file: location },
     })
   }
-  for await (const arrow of openParquet(bytes, location)) {
+  for await (const arrow of parquetBatches(new Blob([bytes]), location)) {
     const ids = arrow.schema.fields.map((field) => field.metadata.get('PARQUET:field_id'))
     const { batch } = fromArrow(arrow)
     const columns = fields.map((field): Column => {

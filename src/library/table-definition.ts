@@ -131,7 +131,8 @@ function lakeType(type: DataType): unknown {
       return {
         kind: 'map',
         nullable: type.nullable,
-        key: lakeType(type.key),
+        // Iceberg has no null keys.
+        key: lakeType({ ...type.key, nullable: false }),
         value: lakeType(type.value),
       }
     case 'row':

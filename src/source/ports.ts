@@ -48,6 +48,11 @@ export type InputProgress = {
   /** SHA-256 in hex of everything before `position`; absent for inputs without bytes. */
   readonly digest?: string
   readonly extra: ReadonlyMap<Bucket, bigint>
+  /**
+   * A mark beyond which nothing of `extra` lies. The input up to here is in the lake at least in
+   * part, so it must still be the same when it is read again.
+   */
+  readonly ahead?: { readonly position: string; readonly digest: string }
   /** What else the reader of this input must know to go on, for example an unended last line. */
   readonly notes?: Readonly<Record<string, string>>
 }

@@ -110,6 +110,7 @@ export function decodeLedger(text: string, where: string): Ledger {
   const input = (value: unknown): InputProgress => {
     const fields = record(value) ?? fail('an input is not an object')
     const notes = record(fields['notes'])
+    const ahead = record(fields['ahead'])
     return {
       name: string(fields['name'], 'name'),
       position: string(fields['position'], 'position'),
@@ -121,6 +122,14 @@ export function decodeLedger(text: string, where: string): Ledger {
           return [bucket(whole(which, 'bucket')), long(count, 'count')]
         }),
       ),
+      ...(ahead === undefined
+        ? {}
+        : {
+            ahead: {
+              position: string(ahead['position'], 'position'),
+              digest: string(ahead['digest'], 'digest'),
+            },
+          }),
       ...(notes === undefined
         ? {}
         : {
@@ -179,6 +188,7 @@ function encodeInput(progress: InputProgress): Readonly<Record<string, unknown>>
     records: String(progress.records),
     ...(progress.digest === undefined ? {} : { digest: progress.digest }),
     extra: extra.map(([each, count]) => [each, String(count)]),
+    ...(progress.ahead === undefined ? {} : { ahead: progress.ahead }),
     ...(progress.notes === undefined ? {} : { notes: progress.notes }),
   }
 }

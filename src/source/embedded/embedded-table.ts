@@ -91,8 +91,8 @@ export class EmbeddedTable {
       return new BucketLog({ table: definition.name, bucket: bucket(each), start })
     })
     this.#ordinal = this.logs.reduce((sum, { end }) => sum + end, 0n)
-    for (const [id, { extra, ...mark }] of resume.inputs) {
-      this.#inputs.set(id, new InputTracker(mark, true, extra))
+    for (const [id, { extra, ahead, ...mark }] of resume.inputs) {
+      this.#inputs.set(id, new InputTracker(mark, true, extra, ahead))
     }
   }
 

@@ -20,7 +20,9 @@ import type { BucketEnds, InputProgress } from '../ports.ts'
  */
 
 /** A place in an input from which it can be read again. */
-export type InputMark = Omit<InputProgress, 'extra'>
+export type InputMark = Omit<InputProgress, 'extra' | 'ahead'>
+
+type Ahead = NonNullable<InputProgress['ahead']>
 
 /** What one piece brought to one bucket. */
 export type InputRun = {
@@ -43,11 +45,14 @@ export class InputTracker {
   #entries: Entry[] = []
   #ordinal: bigint
   #known: boolean
+  /** The mark that bounds what an earlier life left in `#toSkip`. */
+  readonly #aheadBefore: Ahead | undefined
 
   /** @param known False for an input of which nothing is in the lake; `base` is then its beginning. */
-  constructor(base: InputMark, known: boolean, extra: ReadonlyMap<Bucket, bigint>) {
+  constructor(base: InputMark, known: boolean, extra: ReadonlyMap<Bucket, bigint>, ahead?: Ahead) {
     this.#base = base
     this.#known = known
+    this.#aheadBefore = ahead
     this.#toSkip = new Map(extra)
     this.#ordinal = base.records
   }
@@ -94,14 +99,21 @@ export class InputTracker {
     const whole = this.#wholeEntries(ends)
     const mark = this.#entries[whole - 1]?.mark ?? this.#base
     const extra = new Map(this.#toSkip)
-    for (const { runs } of this.#entries.slice(whole)) {
+    let ahead = extra.size > 0 ? this.#aheadBefore : undefined
+    for (const { runs, mark: end } of this.#entries.slice(whole)) {
+      let isIn = false
       for (const [bucket, ofBucket] of runs) {
         const count = ofBucket.reduce((sum, run) => sum + countIn(run, ends), 0n)
-        if (count > 0n) extra.set(bucket, (extra.get(bucket) ?? 0n) + count)
+        if (count === 0n) continue
+        isIn = true
+        extra.set(bucket, (extra.get(bucket) ?? 0n) + count)
       }
+      // What an earlier life left is bounded by its own mark, which may lie further on.
+      if (!isIn || end?.digest === undefined || this.#toSkip.size > 0) continue
+      ahead = { position: end.position, digest: end.digest }
     }
     if (whole === 0 && !this.#known && extra.size === 0) return undefined
-    return { ...mark, extra }
+    return { ...mark, extra, ...(ahead === undefined ? {} : { ahead }) }
   }
 
   /** Forgets what is in the lake for good. Later calls of `progress` have ends at least these. */

@@ -341,6 +341,7 @@ describe('inputs', () => {
       position: 'byte 0',
       records: 0n,
       extra: new Map([[bucket(0), 999n]]),
+      ahead: { position: 'byte 9', digest: 'digest of byte 9' },
     })
     const first = {
       name: 'a.ndjson',
@@ -355,6 +356,7 @@ describe('inputs', () => {
         [bucket(0), 10n],
         [bucket(1), 976n],
       ]),
+      ahead: { position: 'byte 18', digest: 'digest of byte 18' },
     })
     assert.deepEqual(at(1024n, 976n), {
       name: 'a.ndjson',
