@@ -11,11 +11,13 @@ export type InstantText = {
   nanos: number
   /** Fraction digits that are not trailing zeros. */
   fractionDigits: number
+  /** Fraction digits as written. */
+  fractionLength: number
   zoned: boolean
 }
 
 export function newInstantText(): InstantText {
-  return { days: 0, seconds: 0, nanos: 0, fractionDigits: 0, zoned: false }
+  return { days: 0, seconds: 0, nanos: 0, fractionDigits: 0, fractionLength: 0, zoned: false }
 }
 
 /** Days since 1970 of `YYYY-MM-DD`, or nothing when the bytes are not exactly a calendar day. */
@@ -111,6 +113,7 @@ function readTime(bytes: Uint8Array, from: number, to: number, into: InstantText
   into.seconds = hours * 3600 + minutes * 60
   into.nanos = 0
   into.fractionDigits = 0
+  into.fractionLength = 0
   let at = from + 5
   if (at > to) return -1
   if (at === to || bytes[at] !== colon) return at
@@ -129,6 +132,7 @@ function readTime(bytes: Uint8Array, from: number, to: number, into: InstantText
     into.nanos += digit * Math.floor(unit)
     unit /= 10
   }
+  into.fractionLength = at - first
   return at === first ? -1 : at
 }
 

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { SluiceError } from '../../core/errors.ts'
-import { didYouMean } from '../../core/suggest.ts'
 import { CsvScanner, fieldText } from './csv-scanner.ts'
-import type { CsvOptions, InputTarget, RecordPolicy } from './input.ts'
+import type { CsvOptions, InputTarget } from './input.ts'
 import type { InputBytes } from './input-bytes.ts'
 import { defaultDelimiter } from './input-format.ts'
 import { RecordFault, shown } from './record-fault.ts'
@@ -120,33 +119,16 @@ function refuseHeader(name: string, names: readonly string[], options: CsvOption
 }
 
 /**
- * Which column of the table each field of a record belongs to; -1 for none. Without a header fields
- * are the table's columns in order.
- * @throws SluiceError RECORD_REFUSED for a column the table does not have, unless such records are to
- * be set aside, and for a NOT NULL column that the header lacks
+ * Which column of the table each field of a record belongs to; -1 for none, which a record may have
+ * as long as it is null there. Without a header fields are the table's columns in order.
+ * @throws SluiceError RECORD_REFUSED for a NOT NULL column that the header lacks
  */
-export function csvColumns(
-  shape: CsvShape,
-  target: InputTarget,
-  name: string,
-  onUnknownField: RecordPolicy,
-): readonly number[] {
+export function csvColumns(shape: CsvShape, target: InputTarget, name: string): readonly number[] {
   const { fields, table } = target
   if (!shape.hasHeader) return fields.map((_, index) => index)
   const names = shape.names ?? []
   const byName = new Map(fields.map((field, index) => [field.name, index]))
   const place = { where: `${name}:1:1 (byte 0)`, details: { input: name, line: 1n } }
-  for (const column of names) {
-    if (byName.has(column) || onUnknownField === 'quarantine') continue
-    throw new SluiceError(
-      'RECORD_REFUSED',
-      `${name} line 1: field "${shown(column)}" is not a column of ${table}${didYouMean(column, byName.keys())}`,
-      {
-        ...place,
-        fix: 'take the column out, or set its records aside: --on-unknown-field quarantine',
-      },
-    )
-  }
   for (const field of fields) {
     if (field.type.nullable || names.includes(field.name) || shape.names === undefined) continue
     throw new SluiceError(

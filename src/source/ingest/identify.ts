@@ -39,7 +39,9 @@ export async function identifyInput(
   bytes: InputBytes,
   name: string,
   known: InputsProgress,
+  options: { readonly isWhole?: boolean } = {},
 ): Promise<Identity> {
+  if (options.isWhole === true) return identifyWhole(bytes, name, known)
   const evidence = evidenceOf(known)
   const read = await digestsAt(bytes, [...new Set(evidence.map((each) => each.position))])
   const matches = evidence.filter(
@@ -57,6 +59,35 @@ export async function identifyInput(
   const namesake = evidence.find((each) => each.progress.name === name)
   if (namesake !== undefined) throw changedError(name, namesake, read.bytes)
   return { kind: 'new', id: unusedId(`sha256:${read.firstDigest}`, known) }
+}
+
+/**
+ * Parquet and Arrow files count as wholes: one that has changed is another input. Their digest is that
+ * of the file, their position a row.
+ */
+async function identifyWhole(
+  bytes: InputBytes,
+  name: string,
+  known: InputsProgress,
+): Promise<Identity> {
+  const hash = createHash('sha256')
+  for (;;) {
+    const chunk = await bytes.read()
+    if (chunk === undefined || chunk === idle) break
+    hash.update(chunk)
+  }
+  const digest = hash.digest('hex')
+  for (const [id, progress] of known) {
+    if (progress.digest === digest) return { kind: 'known', id, progress }
+  }
+  for (const [id, progress] of known) {
+    if (progress.name !== name) continue
+    throw new SluiceError('INPUT_CHANGED', `${name}: is not the file that was tiered`, {
+      details: { input: name, id },
+      fix: `restore the file, or tier it as another input: --input-id ${stemOf(name)}-2`,
+    })
+  }
+  return { kind: 'new', id: unusedId(`sha256:${digest}`, known) }
 }
 
 /** Digests are known where an input stands, and where a part of it that is in the lake ends. */
@@ -118,9 +149,12 @@ function changedError(name: string, namesake: Evidence, read: bigint): SluiceErr
   const what = isShorter
     ? `has ${read.toLocaleString('en-US')} bytes, ${size} were tiered`
     : `its first ${size} bytes are not the ones tiered`
-  const stem = name.replace(/\.[^.]*$/, '')
   return new SluiceError('INPUT_CHANGED', `${name}: ${what}`, {
     details: { input: name, id: namesake.id, position: namesake.position },
-    fix: `restore the file, or tier it as another input: --input-id ${stem}-2`,
+    fix: `restore the file, or tier it as another input: --input-id ${stemOf(name)}-2`,
   })
+}
+
+function stemOf(name: string): string {
+  return name.replace(/\.[^.]*$/, '')
 }

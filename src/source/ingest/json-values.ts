@@ -19,16 +19,18 @@ export function readObject(cursor: JsonCursor, object: ObjectNode, table: string
   if (cursor.skipSpace() !== 125) {
     for (;;) {
       if (cursor.skipSpace() !== 34) throw cursor.unexpected('a field name in quotes')
-      const index = fieldAt(cursor, object, expected, table)
+      const at = cursor.at
+      const index = fieldAt(cursor, object, expected)
       const field = fields[index]
-      if (field === undefined || seen[index] === stamp) {
-        throw new RecordFault(cursor.at, `field "${field?.path ?? ''}" appears twice`)
-      }
-      seen[index] = stamp
-      count += 1
-      expected = index + 1
       cursor.expect(58, '":"')
-      readValue(cursor, field, table)
+      if (field === undefined) passUnknown(cursor, object, at, table)
+      else {
+        if (seen[index] === stamp) throw new RecordFault(at, `field "${field.path}" appears twice`)
+        seen[index] = stamp
+        count += 1
+        expected = index + 1
+        readValue(cursor, field, table)
+      }
       const byte = cursor.skipSpace()
       if (byte === 125) break
       if (byte !== 44) throw cursor.unexpected('"," or "}"')
@@ -131,8 +133,8 @@ function readMap(
   node.builder.close()
 }
 
-/** Scans the name at the cursor; which field it is. Mostly the one after the last one. */
-function fieldAt(cursor: JsonCursor, object: ObjectNode, expected: number, table: string): number {
+/** Scans the name at the cursor; which field it is, or -1. Mostly the one after the last one. */
+function fieldAt(cursor: JsonCursor, object: ObjectNode, expected: number): number {
   const quoted = object.quoted[expected]
   if (quoted !== undefined) {
     const { data } = cursor
@@ -144,12 +146,29 @@ function fieldAt(cursor: JsonCursor, object: ObjectNode, expected: number, table
       return expected
     }
   }
-  const at = cursor.at
+  cursor.scanString()
+  return object.byName.get(cursor.text.toString('utf8', cursor.textFrom, cursor.textTo)) ?? -1
+}
+
+/**
+ * Goes past the value of a field that the table does not have, if it holds nothing: inference leaves
+ * such columns out, so their records must stay readable.
+ */
+function passUnknown(cursor: JsonCursor, object: ObjectNode, nameAt: number, table: string): void {
+  cursor.skipSpace()
+  const from = cursor.at
+  cursor.skipValue()
+  const text = cursor.data.toString('utf8', from, cursor.at)
+  if (text === 'null' || holdsNothing(JSON.parse(text))) return
+  cursor.at = nameAt
   cursor.scanString()
   const name = cursor.text.toString('utf8', cursor.textFrom, cursor.textTo)
-  const index = object.byName.get(name)
-  if (index !== undefined) return index
-  throw new RecordFault(at, unknownField(object, name, table), 'unknown-field')
+  throw new RecordFault(nameAt, unknownField(object, name, table), 'unknown-field')
+}
+
+function holdsNothing(value: unknown): boolean {
+  if (value === null) return true
+  return typeof value === 'object' && Object.values(value).every(holdsNothing)
 }
 
 /** `field "gate" is not a column of demo.flights`, with the nearest name. */

@@ -1,26 +1,28 @@
 import { isUtf8 } from 'node:buffer'
-import { type ColumnBuilder, finishBatch } from '../../core/columns/builder.ts'
 import type { ColumnBatch } from '../../core/columns/column.ts'
-import type { InputTarget } from './input.ts'
 import { JsonCursor } from './json-cursor.ts'
-import { readObject } from './json-values.ts'
 import { RecordFault } from './record-fault.ts'
 import type { ParseBounds, ParseStop, RecordParser } from './record-parser.ts'
-import { type ObjectNode, tableNode } from './value-node.ts'
 
-/** One JSON object a line, straight into columns. Lines of nothing but spaces are passed over. */
+/** What becomes of each record: columns of a table, or what its types are. */
+export interface JsonSink {
+  /** Takes the object at the cursor. @throws RecordFault; `truncate` then undoes what was taken */
+  read(cursor: JsonCursor, line: number): void
+  /** Forgets everything behind the first `records` records since the last `take`. */
+  truncate(records: number): void
+  take(records: number): ColumnBatch
+}
+
+/** One JSON object a line. Lines of nothing but spaces are passed over. */
 export class NdjsonParser implements RecordParser {
-  readonly #node: ObjectNode
-  readonly #builders: readonly ColumnBuilder[]
-  readonly #table: string
+  readonly #sink: JsonSink
   readonly #cursor = new JsonCursor()
   #records = 0
+  /** Lines before the one being read, since this parser began. */
+  #lines = 0
 
-  constructor(target: InputTarget) {
-    const { node, builders } = tableNode(target.fields)
-    this.#node = node
-    this.#builders = builders
-    this.#table = target.table
+  constructor(sink: JsonSink) {
+    this.#sink = sink
   }
 
   parse(data: Buffer, bounds: ParseBounds): ParseStop {
@@ -35,24 +37,20 @@ export class NdjsonParser implements RecordParser {
       if (cursor.skipSpace() !== 10) {
         try {
           if (bounds.doubtful) checkText(data, at)
-          readObject(cursor, this.#node, this.#table)
+          this.#sink.read(cursor, this.#lines + lines + 1)
           if (cursor.skipSpace() !== 10) throw cursor.unexpected('the end of the line')
           records += 1
           this.#records += 1
         } catch (error) {
           if (!(error instanceof RecordFault)) throw error
-          for (const builder of this.#builders) builder.truncate(this.#records)
+          this.#sink.truncate(this.#records)
           cursor.losses = losses
           const to = data.indexOf(10, at)
           const ended = to < bounds.to
           const bad = { fault: error, from: at, to }
-          return {
-            at: ended ? to + 1 : to,
-            records,
-            lines: lines + (ended ? 1 : 0),
-            why: 'bad',
-            bad,
-          }
+          if (ended) lines += 1
+          this.#lines += lines
+          return { at: ended ? to + 1 : to, records, lines, why: 'bad', bad }
         }
       }
       const newline = cursor.at < bounds.to
@@ -60,14 +58,16 @@ export class NdjsonParser implements RecordParser {
       if (newline) lines += 1
       else break
       if (records >= bounds.recordsMax || at >= bounds.stopAt) {
+        this.#lines += lines
         return { at, records, lines, why: 'full' }
       }
     }
+    this.#lines += lines
     return { at, records, lines, why: 'more' }
   }
 
   take(): { records: ColumnBatch; precisionLosses: number } {
-    const records = { ...finishBatch(this.#builders), length: this.#records }
+    const records = this.#sink.take(this.#records)
     const precisionLosses = this.#cursor.losses
     this.#records = 0
     this.#cursor.losses = 0

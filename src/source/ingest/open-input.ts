@@ -9,10 +9,12 @@ import type {
   RecordPolicy,
   ResumePoint,
 } from './input.ts'
+import { CsvColumns } from './csv-columns.ts'
 import { csvColumns, csvShape } from './csv-header.ts'
 import { CsvParser } from './csv-parser.ts'
 import type { InputBytes } from './input-bytes.ts'
 import { detectFormat } from './input-format.ts'
+import { JsonColumns } from './json-columns.ts'
 import { NdjsonParser } from './ndjson-parser.ts'
 import type { RecordParser } from './record-parser.ts'
 import { TextReader } from './text-reader.ts'
@@ -69,12 +71,13 @@ export async function openInput(spec: InputSpec): Promise<InputReader> {
 async function textParser(spec: InputSpec, format: InputFormat): Promise<RecordParser> {
   switch (format) {
     case 'ndjson':
-      return await Promise.resolve(new NdjsonParser(spec.target))
+      return await Promise.resolve(new NdjsonParser(new JsonColumns(spec.target)))
     case 'csv': {
       const shape = await csvShape(spec.bytes, spec.csv ?? {})
-      const columns = csvColumns(shape, spec.target, spec.bytes.name, spec.onUnknownField ?? 'fail')
+      const columns = csvColumns(shape, spec.target, spec.bytes.name)
       const skipHeader = shape.hasHeader && (spec.resume?.position ?? 0n) === 0n
-      return new CsvParser(spec.target, { shape, columns, skipHeader })
+      const sink = new CsvColumns(spec.target, shape, columns)
+      return new CsvParser(sink, { delimiter: shape.delimiter, skipHeader })
     }
     case 'parquet':
     case 'arrow':

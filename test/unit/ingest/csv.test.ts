@@ -64,7 +64,7 @@ describe('CSV', () => {
     })
     await assert.rejects(csv('id,nam\n1,2\n'), {
       code: 'RECORD_REFUSED',
-      message: 'a.csv line 1: field "nam" is not a column of demo.t. Did you mean name?',
+      message: 'a.csv line 2: field "nam" is not a column of demo.t. Did you mean name?',
     })
     await assert.rejects(csv('name\n1\n'), {
       message: 'a.csv line 1: id is missing, column id of demo.t is NOT NULL',

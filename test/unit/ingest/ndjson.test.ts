@@ -267,6 +267,8 @@ describe('NDJSON records', () => {
     const { bad, rows } = await read('{"id":1,"x":1}\n{"id":2}\n', options)
     assert.equal(bad.length, 1)
     assert.equal(rows.length, 1)
+    const nothing = await read('{"id":1,"x":null,"y":[],"z":{"a":[null]}}\n', { columns })
+    assert.equal(nothing.rows.length, 1)
   })
 
   test('refuses what is missing, twice there, not an object, or followed by more', async () => {

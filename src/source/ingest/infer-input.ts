@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto'
+import { SluiceError } from '../../core/errors.ts'
+import type { ColumnBatch } from '../../core/columns/column.ts'
+import { type Inferred, inferFields } from '../../core/schema/infer.ts'
+import {
+  newObserved,
+  type Observed,
+  observedField,
+  observeNumber,
+  observeString,
+} from '../../core/schema/observe.ts'
+import { csvShape, type CsvShape } from './csv-header.ts'
+import { CsvParser, type CsvSink } from './csv-parser.ts'
+import type { CsvScanner } from './csv-scanner.ts'
+import type { CsvOptions, InputFormat } from './input.ts'
+import { InputBytes } from './input-bytes.ts'
+import type { JsonCursor } from './json-cursor.ts'
+import { type JsonSink, NdjsonParser } from './ndjson-parser.ts'
+import { RecordFault } from './record-fault.ts'
+import type { RecordParser } from './record-parser.ts'
+import { scanNumber } from './scalar-values.ts'
+import { TextReader } from './text-reader.ts'
+
+const sampleBytes = 16 * 1024 * 1024
+
+export type InferOptions = {
+  readonly bytes: InputBytes
+  readonly format: 'ndjson' | 'csv'
+  readonly csv?: CsvOptions
+  /** By default 10,000 records, and never more than 16 MiB unless `all`. */
+  readonly sampleRecords?: number | 'all'
+  readonly primaryKey?: readonly string[]
+}
+
+/**
+ * The columns of a new table from the first records of a text input, none of which is taken: the
+ * input can be opened afterwards. Records that cannot be read are left to the reader to refuse.
+ * @throws SluiceError SCHEMA_UNSUPPORTED, INPUT_UNREADABLE (no record to learn from)
+ */
+export async function inferInput(options: InferOptions): Promise<Inferred> {
+  const { bytes, format, primaryKey } = options
+  const root = newObserved()
+  const shape = format === 'csv' ? await csvShape(bytes, options.csv ?? {}) : undefined
+  const sampled = await observe(options, parserOf(root, shape))
+  if (sampled === 0) {
+    const what =
+      format === 'csv' && shape?.names !== undefined ? 'a header without records' : 'no records'
+    throw new SluiceError('INPUT_UNREADABLE', `${bytes.name}: ${what}, so no column types`, {
+      fix: 'declare the columns with --schema',
+    })
+  }
+  return inferFields(root, {
+    input: bytes.name,
+    form: format === 'csv' ? 'csv' : 'json',
+    ...(primaryKey === undefined ? {} : { primaryKey }),
+  })
+}
+
+/** True for the formats whose columns are told from their text. */
+export function isText(format: InputFormat): format is 'ndjson' | 'csv' {
+  return format === 'ndjson' || format === 'csv'
+}
+
+function parserOf(root: Observed, shape: CsvShape | undefined): RecordParser {
+  if (shape === undefined) return new NdjsonParser(new JsonObserver(root))
+  const { delimiter, hasHeader } = shape
+  return new CsvParser(new CsvObserver(root, shape), { delimiter, skipHeader: hasHeader })
+}
+
+/** Feeds the sample to the parser; how many records it had. */
+async function observe(options: InferOptions, parser: RecordParser): Promise<number> {
+  const { bytes, format, sampleRecords = 10_000 } = options
+  const { name, location } = bytes
+  const all = sampleRecords === 'all'
+  if (all && location.kind === 'stream') {
+    throw new SluiceError('CONFIG_INVALID', `${name}: --sample-records all needs a file`, {
+      fix: 'leave --sample-records out, or declare the columns with --schema',
+    })
+  }
+  const head = all ? Buffer.alloc(0) : await enoughRecords(bytes, sampleRecords)
+  const stream = async function* (): AsyncGenerator<Uint8Array> {
+    yield await Promise.resolve(head)
+  }
+  const sample = await InputBytes.open({
+    name,
+    location: all ? location : { kind: 'stream', bytes: stream() },
+  })
+  const reader = new TextReader({
+    bytes: sample,
+    format,
+    parser,
+    onBadRecord: 'quarantine',
+    onUnknownField: 'quarantine',
+    badRecordsMax: Number.POSITIVE_INFINITY,
+    limits: all ? {} : { batchRecordsMax: sampleRecords, batchBytesMax: 2 * sampleBytes },
+    // The last record of a sample may be cut off.
+    follow: !all && head.length >= sampleBytes,
+    start: {
+      position: 0n,
+      records: 0n,
+      lines: 0n,
+      hash: createHash('sha256'),
+      rest: Buffer.alloc(0),
+      awaitsNewline: false,
+    },
+  })
+  try {
+    let records = 0
+    for (;;) {
+      const batch = await reader.next()
+      records += batch?.records.length ?? 0
+      if (batch === undefined || batch.ended || !all) return records
+    }
+  } finally {
+    await reader.close()
+  }
+}
+
+/** The start of the input with at least this many lines, as far as the sample goes. */
+async function enoughRecords(bytes: InputBytes, records: number): Promise<Buffer> {
+  for (let size = 1024 * 1024; ; size *= 4) {
+    const head = await bytes.head(Math.min(size, sampleBytes))
+    if (head.length < size || size >= sampleBytes) return head
+    let lines = 0
+    for (let at = head.indexOf(10); at !== -1 && lines <= records; at = head.indexOf(10, at + 1)) {
+      lines += 1
+    }
+    // A CSV record may take several lines; then the sample is smaller, which does no harm.
+    if (lines > records) return head
+  }
+}
+
+/** Keeps no values, so there is nothing to forget but what a bad record added to the types. */
+class JsonObserver implements JsonSink {
+  readonly #root: Observed
+
+  constructor(root: Observed) {
+    this.#root = root
+  }
+
+  read(cursor: JsonCursor, line: number): void {
+    const start = cursor.at
+    if (cursor.skipSpace() !== 123) throw cursor.unexpected('an object')
+    // Checked as a whole first, so that a bad record leaves no trace in the types.
+    cursor.skipValue()
+    if (cursor.skipSpace() !== 10) throw cursor.unexpected('the end of the line')
+    cursor.at = start
+    observeValue(cursor, this.#root, line)
+  }
+
+  truncate(): void {
+    // Nothing was kept of a bad record.
+  }
+
+  take(records: number): ColumnBatch {
+    return { length: records, columns: [] }
+  }
+}
+
+function observeValue(cursor: JsonCursor, observed: Observed, line: number): void {
+  const byte = cursor.skipSpace()
+  const at = cursor.at
+  if (byte === 34) {
+    cursor.scanString()
+    observeString(observed, cursor.text, { from: cursor.textFrom, to: cursor.textTo, line })
+  } else if (byte === 123) observeObject(cursor, observed, line)
+  else if (byte === 91) observeArray(cursor, observed, line)
+  else {
+    cursor.skipValue()
+    const text = cursor.data.toString('latin1', at, cursor.at)
+    if (text === 'true' || text === 'false') observed.boolean ??= { line, text }
+    else if (text !== 'null') observeNumber(observed, text, line)
+  }
+}
+
+function observeObject(cursor: JsonCursor, observed: Observed, line: number): void {
+  observed.object ??= { line, text: '{' }
+  cursor.enter()
+  if (cursor.skipSpace() !== 125) {
+    for (;;) {
+      cursor.skipSpace()
+      cursor.scanString()
+      const name = cursor.text.toString('utf8', cursor.textFrom, cursor.textTo)
+      cursor.expect(58, '":"')
+      observeValue(cursor, observedField(observed, name), line)
+      if (cursor.skipSpace() === 125) break
+      cursor.at += 1
+    }
+  }
+  cursor.leave()
+}
+
+function observeArray(cursor: JsonCursor, observed: Observed, line: number): void {
+  observed.array ??= { line, text: '[' }
+  cursor.enter()
+  if (cursor.skipSpace() !== 93) {
+    observed.element ??= newObserved()
+    for (;;) {
+      observeValue(cursor, observed.element, line)
+      if (cursor.skipSpace() === 93) break
+      cursor.at += 1
+    }
+  }
+  cursor.leave()
+}
+
+class CsvObserver implements CsvSink {
+  losses = 0
+  readonly #columns: readonly Observed[]
+  readonly #nullText: Buffer
+
+  constructor(root: Observed, shape: CsvShape) {
+    this.#columns = (shape.names ?? []).map((name) => observedField(root, name))
+    this.#nullText = Buffer.from(shape.nullText)
+  }
+
+  read(data: Buffer, scanner: CsvScanner, line: number): void {
+    const { bounds, fields } = scanner
+    if (fields !== this.#columns.length) throw new RecordFault(bounds[0] ?? 0, 'another width')
+    for (const [index, observed] of this.#columns.entries()) {
+      const from = bounds[3 * index] ?? 0
+      const to = bounds[3 * index + 1] ?? 0
+      const quoted = bounds[3 * index + 2] !== 0
+      if (!quoted && this.#nullText.equals(data.subarray(from, to))) continue
+      observePlain(observed, data, { from, to, line })
+    }
+  }
+
+  truncate(): void {
+    // Nothing was kept of a bad record.
+  }
+
+  take(records: number): ColumnBatch {
+    return { length: records, columns: [] }
+  }
+}
+
+function observePlain(
+  observed: Observed,
+  data: Buffer,
+  range: { readonly from: number; readonly to: number; readonly line: number },
+): void {
+  const { from, to, line } = range
+  if (scanNumber(data, from) === to) {
+    observeNumber(observed, data.toString('latin1', from, to), line)
+    return
+  }
+  const text = to - from > 5 ? '' : data.toString('latin1', from, to)
+  if (text === 'true' || text === 'false') observed.boolean ??= { line, text }
+  else observeString(observed, data, range)
+}
