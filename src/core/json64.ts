@@ -76,12 +76,17 @@ function write(value: JsonValue): string {
       throw new SluiceError('INVARIANT_BROKEN', `${typeof value} has no JSON form`)
   }
   if (value === null) return 'null'
-  if (isJsonArray(value)) return `[${value.map(write).join(',')}]`
-  const members: string[] = []
-  for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${write(member)}`)
+  let text = ''
+  if (isJsonArray(value)) {
+    for (const element of value) text += text === '' ? write(element) : `,${write(element)}`
+    return `[${text}]`
   }
-  return `{${members.join(',')}}`
+  for (const key in value) {
+    const member = value[key]
+    if (member === undefined || !Object.hasOwn(value, key)) continue
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${write(member)}`
+  }
+  return `{${text}}`
 }
 
 function writeNumber(value: number): string {
@@ -114,6 +119,7 @@ function syntaxError(limits: JsonLimits, byte: number, reason: string): SluiceEr
   )
 }
 
+const numberPattern = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
 const backslash = 0x5c
 const quote = 0x22
 
@@ -230,9 +236,8 @@ class Parser {
   }
 
   #number(): number | bigint {
-    const pattern = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
-    pattern.lastIndex = this.#at
-    const match = pattern.exec(this.#text)
+    numberPattern.lastIndex = this.#at
+    const match = numberPattern.exec(this.#text)
     if (match === null) throw this.#error('a value should be here')
     const [digits, fraction, exponent] = match
     if (fraction === undefined && exponent === undefined) {

@@ -45,7 +45,7 @@ type Version = {
 }
 
 /** Loaded versions and staged manifests that may still be asked for; older ones are read again. */
-const rememberedMax = 8
+const rememberedMax = 4
 /** Holds the header of nearly every manifest list, and is one request. */
 const headerBytes = 256 * 1024
 

@@ -31,10 +31,17 @@ export function avroLong(record: AvroRecord, field: string, name: string): bigin
 
 /** A long that counts rows or bytes, and so is a safe integer unless the file is corrupt. */
 export function avroCount(record: AvroRecord, field: string, name: string): number | undefined {
-  const value = avroLong(record, field, name)
-  if (value === undefined) return undefined
-  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw wrong(field, name)
-  return Number(value)
+  const value = present(record, field)
+  return value === undefined ? undefined : safeCount(value, field, name)
+}
+
+/** A list of such numbers. */
+export function avroCounts(
+  record: AvroRecord,
+  field: string,
+  name: string,
+): readonly number[] | undefined {
+  return avroList(record, field, name)?.map((value) => safeCount(value, field, name))
 }
 
 export function avroBoolean(record: AvroRecord, field: string, name: string): boolean | undefined {
@@ -51,11 +58,7 @@ export function avroBytes(record: AvroRecord, field: string, name: string): Uint
   throw wrong(field, name)
 }
 
-export function avroList(
-  record: AvroRecord,
-  field: string,
-  name: string,
-): readonly unknown[] | undefined {
+function avroList(record: AvroRecord, field: string, name: string): readonly unknown[] | undefined {
   const value = present(record, field)
   if (value === undefined || Array.isArray(value)) return value
   throw wrong(field, name)
@@ -83,6 +86,14 @@ export function optional(
   fieldId: number,
 ): { readonly [key: string]: unknown } {
   return { name, type: ['null', type], default: null, 'field-id': fieldId }
+}
+
+function safeCount(value: unknown, field: string, name: string): number {
+  const count = typeof value === 'number' ? BigInt(value) : value
+  if (typeof count !== 'bigint' || count < 0n || count > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw wrong(field, name)
+  }
+  return Number(count)
 }
 
 function present(record: AvroRecord, field: string): unknown {

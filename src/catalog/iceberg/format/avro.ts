@@ -152,9 +152,19 @@ function schemaIn(metadata: ReadonlyMap<string, Uint8Array>, name: string): Avro
   return corruptOnError(name, 0, () => JSON.parse(Buffer.from(text).toString('utf8')) as AvroSchema)
 }
 
+/** Compiling a schema takes longer than writing a small manifest, and tables have few of them. */
+const typesMax = 64
+const types = new Map<string, avro.Type>()
+
 function typeOf(schema: AvroSchema): avro.Type {
+  const key = JSON.stringify(schema)
+  const known = types.get(key)
+  if (known !== undefined) return known
   // The registry maps the primitive's name to a type without loss; avsc's own goes through numbers.
-  return avro.Type.forSchema(schema as avro.Schema, { registry: { long: longType } })
+  const type = avro.Type.forSchema(schema as avro.Schema, { registry: { long: longType } })
+  if (types.size >= typesMax) types.clear()
+  types.set(key, type)
+  return type
 }
 
 function decompressed(block: Uint8Array, codec: string): Buffer {

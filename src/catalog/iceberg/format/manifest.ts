@@ -4,8 +4,8 @@ import { type AvroRecord, avroCodec, readAvro, writeAvro } from './avro.ts'
 import {
   avroBytes,
   avroCount,
+  avroCounts,
   avroInt,
-  avroList,
   avroLong,
   avroRecords,
   avroText,
@@ -178,8 +178,8 @@ function readDataFile(
     rows: required(avroCount(record, 'record_count', name), 'record_count', name),
     bytes: required(avroCount(record, 'file_size_in_bytes', name), 'file_size_in_bytes', name),
     metrics: readMetrics(record, name),
-    splitOffsets: (avroList(record, 'split_offsets', name) ?? []).map(Number),
-    equalityIds: (avroList(record, 'equality_ids', name) ?? []).map(Number),
+    splitOffsets: avroCounts(record, 'split_offsets', name) ?? [],
+    equalityIds: avroCounts(record, 'equality_ids', name) ?? [],
     ...(sortOrderId === undefined ? {} : { sortOrderId }),
     ...(referencedDataFile === undefined ? {} : { referencedDataFile }),
   }

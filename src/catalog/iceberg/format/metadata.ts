@@ -86,7 +86,7 @@ export function viewMetadata(json: JsonObject, name: string): TableMetadata {
     defaultSpecId: isAbsent(json, 'default-spec-id') ? 0 : intOf(json, 'default-spec-id', name),
     specs,
     properties: textsOf(json, 'properties', name),
-    head: headOf(json, name),
+    head: headOf(json, snapshots, name),
     snapshots,
     snapshotLog: objectsOf(json, 'snapshot-log', name).map((entry) => ({
       at: millisOf(entry, 'timestamp-ms', name),
@@ -175,13 +175,28 @@ function snapshotEntry(json: JsonObject, name: string): SnapshotEntry {
   }
 }
 
-/** The branch decides; tables of writers without refs have the current snapshot alone. */
-function headOf(json: JsonObject, name: string): SnapshotId | undefined {
-  if (!isAbsent(json, 'refs')) {
-    const refs = objectOf(json, 'refs', name)
-    if (!isAbsent(refs, 'main'))
-      return snapshotIdOf(objectOf(refs, 'main', name), 'snapshot-id', name)
-  }
+/**
+ * The branch decides; tables of writers without refs have the current snapshot alone. A head that is
+ * not listed would make the table look empty, so it is an error.
+ */
+function headOf(
+  json: JsonObject,
+  snapshots: ReadonlyMap<SnapshotId, SnapshotEntry>,
+  name: string,
+): SnapshotId | undefined {
+  const refs = isAbsent(json, 'refs') ? undefined : objectOf(json, 'refs', name)
+  const isBranch = refs !== undefined && !isAbsent(refs, 'main')
+  const head = isBranch
+    ? snapshotIdOf(objectOf(refs, 'main', name), 'snapshot-id', name)
+    : currentOf(json, name)
+  if (head === undefined || snapshots.has(head)) return head
+  throw new SluiceError('DATA_CORRUPT', `${name}: snapshot ${String(head)} is not listed`, {
+    details: { file: name, snapshot: head },
+  })
+}
+
+/** Older writers say -1 for none. */
+function currentOf(json: JsonObject, name: string): SnapshotId | undefined {
   if (isAbsent(json, 'current-snapshot-id')) return undefined
   if (bigOf(json, 'current-snapshot-id', name) === -1n) return undefined
   return snapshotIdOf(json, 'current-snapshot-id', name)
