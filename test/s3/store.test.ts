@@ -13,7 +13,9 @@ function describeServer(name: string, start: () => Promise<S3Server>): void {
     return {
       store: storeOf(server),
       root: `s3://${server.bucket}/lake`,
-      close: () => server[Symbol.asyncDispose](),
+      close: async () => {
+        await server[Symbol.asyncDispose]()
+      },
     }
   })
 }

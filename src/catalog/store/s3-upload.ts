@@ -143,7 +143,7 @@ function partUploads(access: S3Access, place: S3Location, name: string): PartUpl
           await access.connection.call(
             (client, { signal }) =>
               client.send(new CompleteMultipartUploadCommand(command), { abortSignal: signal }),
-            bytes,
+            partBytes,
           )
         } catch (error) {
           // A lost reply leaves the object, and then the upload is unknown to a second request.
