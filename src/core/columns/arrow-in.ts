@@ -48,14 +48,18 @@ export function fromArrow(batch: RecordBatch, options: FromArrowOptions = {}): F
   return { fields, batch: { length: batch.numRows, columns }, cutValues: cut.values }
 }
 
-function columnOf(type: DataType, data: Data, path: string, cut: Cut): Column {
-  if (Arrow.isDictionary(data.type)) return decoded(type, data, path, cut)
+/** @param rows The rows this column is a member of: where one is null, so may be its members. */
+function columnOf(
+  type: DataType,
+  data: Data,
+  path: string,
+  cut: Cut,
+  rows: readonly Base[] = [],
+): Column {
+  if (Arrow.isDictionary(data.type)) return decoded(type, data, path, cut, rows)
   const base = baseOf(type, data, path)
-  const column = withValues(type, data, base, path, cut)
-  if (!type.nullable && column.nullCount > 0) {
-    throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
-  }
-  return column
+  if (!type.nullable) refuseNulls(base, path, rows)
+  return withValues(type, data, base, path, cut, rows)
 }
 
 type Base = Pick<Column, 'type' | 'length' | 'nullCount' | 'validity' | 'bitOffset'>
@@ -73,7 +77,14 @@ function baseOf(type: DataType, data: Data, path: string): Base {
   return nullCount === 0 ? base : { ...base, nullCount, validity: bitmap }
 }
 
-function withValues(type: DataType, data: Data, base: Base, path: string, cut: Cut): Column {
+function withValues(
+  type: DataType,
+  data: Data,
+  base: Base,
+  path: string,
+  cut: Cut,
+  rows: readonly Base[],
+): Column {
   const arrow: ArrowType = data.type
   switch (type.kind) {
     case 'char':
@@ -101,7 +112,7 @@ function withValues(type: DataType, data: Data, base: Base, path: string, cut: C
       const fields = type.fields.map((field, at) => {
         const child = childOf(data, at, path)
         if (child.length !== base.length) throw malformed(path, 'its fields differ in length')
-        return memberOf(field, child, base, `${path}.${field.name}`, cut)
+        return columnOf(field.type, child, `${path}.${field.name}`, cut, [...rows, base])
       })
       return { ...base, layout: 'struct', fields }
     }
@@ -110,18 +121,13 @@ function withValues(type: DataType, data: Data, base: Base, path: string, cut: C
   }
 }
 
-/** A field of a row. Where the row itself is null, a NOT NULL field may be null too. */
-function memberOf(field: Field, data: Data, row: Base, path: string, cut: Cut): Column {
-  const column = columnOf({ ...field.type, nullable: true }, data, path, cut)
-  if (!field.type.nullable && column.nullCount > 0) {
-    const above: Column = { ...row, layout: 'struct', fields: [] }
-    for (let at = 0; at < column.length; at += 1) {
-      if (isNull(column, at) && !isNull(above, at)) {
-        throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
-      }
+function refuseNulls(base: Base, path: string, rows: readonly Base[]): void {
+  if (base.nullCount === 0) return
+  for (let at = 0; at < base.length; at += 1) {
+    if (isNull(base, at) && !rows.some((row) => isNull(row, at))) {
+      throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
     }
   }
-  return { ...column, type: field.type }
 }
 
 function bytesColumn(type: DataType, data: Data, base: Base, path: string): Column {
@@ -157,7 +163,13 @@ function evenOffsets(length: number, size: number, available: number, path: stri
 }
 
 /** Replaces the indices of a dictionary by its values. */
-function decoded(type: DataType, data: Data, path: string, cut: Cut): Column {
+function decoded(
+  type: DataType,
+  data: Data,
+  path: string,
+  cut: Cut,
+  rows: readonly Base[],
+): Column {
   const dictionary: Vector | undefined = data.dictionary
   const arrow: ArrowType = data.type
   if (dictionary === undefined || !Arrow.isDictionary(arrow)) {
@@ -173,9 +185,7 @@ function decoded(type: DataType, data: Data, path: string, cut: Cut): Column {
     columnOf({ ...type, nullable: true }, chunk, `${path} (dictionary)`, cut),
   )
   const column = gatherColumn(type, chunks, indices, path)
-  if (!type.nullable && column.nullCount > 0) {
-    throw new SluiceError('RECORD_REFUSED', `the column ${path} is NOT NULL and holds nulls`)
-  }
+  if (!type.nullable) refuseNulls(column, path, rows)
   if (column.layout !== layoutOf(type)) throw malformed(path, 'its dictionary has another type')
   return column
 }

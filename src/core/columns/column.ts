@@ -78,7 +78,7 @@ export function layoutOf(type: DataType): Layout {
   }
 }
 
-export function isNull(column: Column, index: number): boolean {
+export function isNull(column: Base, index: number): boolean {
   if (column.validity === undefined) return false
   const bit = column.bitOffset + index
   return (((column.validity[bit >> 3] ?? 0) >> (bit & 7)) & 1) === 0

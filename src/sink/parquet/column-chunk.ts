@@ -5,7 +5,7 @@ import type { Leaf } from './file-schema.ts'
 import { appendHybrid, bitWidth } from './hybrid.ts'
 import { encodings, PageLevels, PageWriter, recycle } from './page.ts'
 import { nextPlace, runStart } from './pieces.ts'
-import { appendPlain, packBooleans, type Part } from './plain.ts'
+import { appendPlain, packBooleans, type Part, plainBytes } from './plain.ts'
 import type { Range } from './range.ts'
 import { rangeFor } from './ranges.ts'
 import type { Run } from './shred.ts'
@@ -161,25 +161,5 @@ export class ColumnChunkEncoder {
     }
     this.#values = recycle(this.#values)
     this.#body = recycle(this.#body)
-  }
-}
-
-/** Bytes of a value in PLAIN form; 0 for text and bytes. */
-function plainBytes(leaf: Leaf): number {
-  switch (leaf.physical) {
-    case 'boolean':
-      return 1
-    case 'int32':
-    case 'float':
-      return 4
-    case 'int64':
-    case 'double':
-      return 8
-    case 'fixed':
-      return leaf.fixedLength
-    case 'bytes':
-      return 0
-    default:
-      return leaf.physical satisfies never
   }
 }

@@ -3,11 +3,17 @@ import type { IdField } from '../../core/schema/types.ts'
 import { loadZstd } from './codec.ts'
 import { columnarEncoder } from './columnar.ts'
 import type { ParquetEncoder } from './encoder.ts'
+import { parquetjsEncoder } from './parquetjs.ts'
+import { wasmEncoder } from './wasm.ts'
 
 export { loadZstd, type Zstd } from './codec.ts'
 
 /** All encoders, the fastest first. */
-const encoders: readonly ParquetEncoder[] = [columnarEncoder(loadZstd)]
+const encoders: readonly ParquetEncoder[] = [
+  columnarEncoder(loadZstd),
+  wasmEncoder,
+  parquetjsEncoder,
+]
 
 /**
  * The encoder of that name, or the fastest that can write these columns.

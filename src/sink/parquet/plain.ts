@@ -42,6 +42,26 @@ export function appendPlain(out: ByteBuffer, leaf: Leaf, column: Column, part: P
   }
 }
 
+/** Bytes of a value as {@link appendPlain} writes it; 0 for text and bytes. */
+export function plainBytes(leaf: Leaf): number {
+  switch (leaf.physical) {
+    case 'boolean':
+      return 1
+    case 'int32':
+    case 'float':
+      return 4
+    case 'int64':
+    case 'double':
+      return 8
+    case 'fixed':
+      return leaf.fixedLength
+    case 'bytes':
+      return 0
+    default:
+      return leaf.physical satisfies never
+  }
+}
+
 /** The same memory as 32-bit words, which keeps the bits of every NaN and makes no bigint. */
 export function wordsOf(
   values: Int32Array | BigInt64Array | Float32Array | Float64Array,

@@ -1,7 +1,7 @@
-import { type Column, countOnes, isNull } from '../../core/columns/column.ts'
+import { type Column, type ColumnBatch, countOnes, isNull } from '../../core/columns/column.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { check } from '../../core/never.ts'
-import type { FileNode } from './file-schema.ts'
+import type { FileNode, FileSchema } from './file-schema.ts'
 
 /** One batch's part of a leaf: its levels, and which elements of the column are its values. */
 export type Run = {
@@ -40,6 +40,24 @@ type Entries = {
   /** Element of the column that each entry is; absent when entry `i` is element `first + i`. */
   readonly index: Int32Array | undefined
   readonly first: number
+}
+
+/** For each leaf of the file, in order, its runs: one for each batch. */
+export function* runsByLeaf(
+  schema: FileSchema,
+  batches: readonly ColumnBatch[],
+): Generator<readonly Run[]> {
+  for (const [at, node] of schema.roots.entries()) {
+    const ofBatches = batches.map((batch) => {
+      const column = batch.columns[at]
+      check(column !== undefined, 'a batch has the columns of the file')
+      return shred(node, column)
+    })
+    const leaves = ofBatches[0]?.length ?? 0
+    for (let leaf = 0; leaf < leaves; leaf += 1) {
+      yield ofBatches.flatMap((runs) => runs[leaf] ?? [])
+    }
+  }
 }
 
 /** The runs of all leaves below one top-level column, in the order of the file's columns. */

@@ -4,7 +4,7 @@ import { RecordBatchReader, RecordBatchStreamWriter } from 'apache-arrow'
 import fc from 'fast-check'
 import { fromArrow, toArrow } from '../../../src/core/columns/arrow.ts'
 import type { DataType } from '../../../src/core/schema/types.ts'
-import { anyType, batchOf, cellOf, rowsOf, withIds } from '../parquet/rows.ts'
+import { anyType, batchOf, cellOf, hasTime, rowsOf, withIds } from '../parquet/rows.ts'
 
 const tables = fc.array(anyType, { minLength: 1, maxLength: 4 }).chain((types) =>
   fc.record({
@@ -38,22 +38,6 @@ function inArrow(type: DataType): DataType {
       }
     default:
       return type
-  }
-}
-
-/** TIME within a day, which `fromArrow` insists on. */
-function hasTime(type: DataType): boolean {
-  switch (type.kind) {
-    case 'time':
-      return true
-    case 'array':
-      return hasTime(type.element)
-    case 'map':
-      return hasTime(type.key) || hasTime(type.value)
-    case 'row':
-      return type.fields.some((field) => hasTime(field.type))
-    default:
-      return false
   }
 }
 

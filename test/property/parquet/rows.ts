@@ -281,3 +281,19 @@ export function rowsOf(batch: ColumnBatch): Cell[][] {
     batch.columns.map((column) => cellAt(column, at)),
   )
 }
+
+/** Whether TIME is in the type: random ones lie outside a day, which `fromArrow` refuses. */
+export function hasTime(type: DataType): boolean {
+  switch (type.kind) {
+    case 'time':
+      return true
+    case 'array':
+      return hasTime(type.element)
+    case 'map':
+      return hasTime(type.key) || hasTime(type.value)
+    case 'row':
+      return type.fields.some((field) => hasTime(field.type))
+    default:
+      return false
+  }
+}
