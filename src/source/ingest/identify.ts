@@ -1,160 +1,180 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { SluiceError } from '../../core/errors.ts'
-import type { InputProgress, InputsProgress } from '../ports.ts'
-import { type InputBytes, idle } from './input-bytes.ts'
+import { InputBytes, type InputLocation } from './input-bytes.ts'
 
-/*
- * Which input of the table is this? Content decides. The lake keeps, for each input, the digest of
- * everything before its position; a file that begins with exactly those bytes is that input, whatever
- * it is called now and however much has been added to it. Of several such inputs it is the longest.
- * Under 1 KiB content says too little (a header line is shared by many files), so the name must match
- * as well.
- */
+/** Below this size the beginning of a file says too little, so the name must match too. */
+const tellingBytes = 1024
+const idBytes = 64 * 1024
 
-export type Identity =
-  /** Grown, renamed, or just the same. */
-  | { readonly kind: 'known'; readonly id: string; readonly progress: InputProgress }
+/** An input the lake holds records of, or one read earlier in this run. */
+export type KnownInput = {
+  readonly id: string
+  /** As the lake remembers it; compared with the name of a file. */
+  readonly name: string
+  readonly position: bigint
+  /** SHA-256 in hex of everything before `position`; of the whole file if `whole`. */
+  readonly digest: string
+  /** A Parquet or Arrow file: it is this input only if all its bytes are the same. */
+  readonly whole?: boolean
+}
+
+export type InputIdentity =
+  /** All its bytes are known: nothing is new, unless a run was cut short. */
+  | { readonly kind: 'same'; readonly id: string; readonly known: KnownInput }
+  /** It begins with all bytes of a known input, and goes on. */
+  | { readonly kind: 'grown'; readonly id: string; readonly known: KnownInput }
+  /** Its name is known, its beginning is another: refused, see `inputChanged`. */
+  | { readonly kind: 'changed'; readonly known: KnownInput }
   | { readonly kind: 'new'; readonly id: string }
 
-/** Below this many bytes content alone does not identify an input. */
-const tellingBytes = 1024
-/** An id is made of this much of a new input. */
-const idBytes = 65_536
-
-/** A place whose digest the lake knows. */
-type Evidence = {
-  readonly id: string
-  readonly progress: InputProgress
-  readonly position: bigint
-  readonly digest: string
-}
-
 /**
- * Reads an input once, as far as the lake knows any, and says which it is.
+ * Tells which input a file is, by its content (interface §2.5.2), reading it once and no further than
+ * the known inputs reach. Positions and digests are those of the decompressed text.
  *
- * @param bytes Opened by `InputBytes.open` and not used for anything else afterwards.
- * @throws SluiceError INPUT_CHANGED when the name is known and the content is another
+ * The id of a new input is `sha256:` and the digest of its first 64 KiB (after name and a zero byte
+ * if it has less than 1 KiB). It is given once and then kept, so it may depend on the size the file
+ * had. While another input has that id, which did not turn out to be this one, twice as much of the
+ * file is taken, and at its end a number is added.
+ *
+ * @throws SluiceError INPUT_UNREADABLE
  */
-export async function identifyInput(
-  bytes: InputBytes,
-  name: string,
-  known: InputsProgress,
-  options: { readonly isWhole?: boolean } = {},
-): Promise<Identity> {
-  if (options.isWhole === true) return identifyWhole(bytes, name, known)
-  const evidence = evidenceOf(known)
-  const read = await digestsAt(bytes, [...new Set(evidence.map((each) => each.position))])
-  const matches = evidence.filter(
-    (each) =>
-      read.digests.get(each.position) === each.digest &&
-      (each.position >= tellingBytes || each.progress.name === name),
-  )
-  const longest = matches.reduce<Evidence | undefined>(
-    (best, each) => (best === undefined || each.position > best.position ? each : best),
-    undefined,
-  )
-  if (longest !== undefined) {
-    return { kind: 'known', id: longest.id, progress: longest.progress }
+export async function identifyInput(file: {
+  readonly name: string
+  readonly location: InputLocation & { readonly kind: 'file' }
+  /** Parquet or Arrow. */
+  readonly whole: boolean
+  readonly known: readonly KnownInput[]
+}): Promise<InputIdentity> {
+  const { name, location } = file
+  const known = file.known.filter((each) => (each.whole ?? false) === file.whole)
+  const bytes = await InputBytes.open({ name, location })
+  try {
+    const match = file.whole
+      ? await matchWhole(bytes, known)
+      : await matchPrefix(
+          bytes,
+          known.filter((each) => mayBe(each, name)),
+        )
+    if (match !== undefined) return match
+  } finally {
+    await bytes.close()
   }
-  const namesake = evidence.find((each) => each.progress.name === name)
-  if (namesake !== undefined) throw changedError(name, namesake, read.bytes)
-  return { kind: 'new', id: unusedId(`sha256:${read.firstDigest}`, known) }
+  const sameName = known.find((each) => each.name === name && each.position > 0n)
+  if (sameName !== undefined) return { kind: 'changed', known: sameName }
+  return { kind: 'new', id: await newId(file) }
 }
 
-/**
- * Parquet and Arrow files count as wholes: one that has changed is another input. Their digest is that
- * of the file, their position a row.
- */
-async function identifyWhole(
-  bytes: InputBytes,
-  name: string,
-  known: InputsProgress,
-): Promise<Identity> {
-  const hash = createHash('sha256')
-  for (;;) {
-    const chunk = await bytes.read()
-    if (chunk === undefined || chunk === idle) break
-    hash.update(chunk)
-  }
-  const digest = hash.digest('hex')
-  for (const [id, progress] of known) {
-    if (progress.digest === digest) return { kind: 'known', id, progress }
-  }
-  for (const [id, progress] of known) {
-    if (progress.name !== name) continue
-    throw new SluiceError('INPUT_CHANGED', `${name}: is not the file that was tiered`, {
-      details: { input: name, id },
-      fix: `restore the file, or tier it as another input: --input-id ${stemOf(name)}-2`,
-    })
-  }
-  return { kind: 'new', id: unusedId(`sha256:${digest}`, known) }
-}
-
-/** Digests are known where an input stands, and where a part of it that is in the lake ends. */
-function evidenceOf(known: InputsProgress): readonly Evidence[] {
-  const evidence: Evidence[] = []
-  for (const [id, progress] of known) {
-    const { position, digest } = progress.ahead ?? {
-      position: progress.position,
-      digest: progress.digest,
-    }
-    if (digest === undefined || !/^\d{1,18}$/.test(position) || position === '0') continue
-    evidence.push({ id, progress, position: BigInt(position), digest })
-  }
-  return evidence
-}
-
-async function digestsAt(
-  bytes: InputBytes,
-  positions: readonly bigint[],
-): Promise<{
-  readonly digests: ReadonlyMap<bigint, string>
-  readonly firstDigest: string
-  readonly bytes: bigint
-}> {
-  const first = createHash('sha256').update((await bytes.head(idBytes)).subarray(0, idBytes))
-  const digests = new Map<bigint, string>()
-  const ascending = positions.toSorted((a, b) => (a < b ? -1 : 1))
-  const hash = createHash('sha256')
-  let at = 0n
-  let next = 0
-  while (next < ascending.length) {
-    const chunk = await bytes.read()
-    if (chunk === undefined || chunk === idle) break
-    let from = 0
-    for (; next < ascending.length; next += 1) {
-      const goal = ascending[next] ?? 0n
-      const size = goal - at
-      if (size > BigInt(chunk.length - from)) break
-      hash.update(chunk.subarray(from, from + Number(size)))
-      from += Number(size)
-      at = goal
-      digests.set(goal, hash.copy().digest('hex'))
-    }
-    hash.update(chunk.subarray(from))
-    at += BigInt(chunk.length - from)
-  }
-  return { digests, firstDigest: first.digest('hex'), bytes: at }
-}
-
-function unusedId(id: string, known: InputsProgress): string {
-  let unused = id
-  for (let count = 2; known.has(unused); count += 1) unused = `${id}-${String(count)}`
-  return unused
-}
-
-function changedError(name: string, namesake: Evidence, read: bigint): SluiceError {
-  const size = namesake.position.toLocaleString('en-US')
-  const isShorter = read < namesake.position
-  const what = isShorter
-    ? `has ${read.toLocaleString('en-US')} bytes, ${size} were tiered`
-    : `its first ${size} bytes are not the ones tiered`
+/** The error for an input whose beginning is another than the one that was tiered. */
+export function inputChanged(name: string, known: KnownInput): SluiceError {
+  const stem = /([^/]*?)(\.[^/]*)?$/.exec(name)?.[1] ?? 'input'
+  const size = known.position.toLocaleString('en-US')
+  const what =
+    known.whole === true
+      ? 'its content is not what was tiered'
+      : `its first ${size} bytes are not the ones tiered`
   return new SluiceError('INPUT_CHANGED', `${name}: ${what}`, {
-    details: { input: name, id: namesake.id, position: namesake.position },
-    fix: `restore the file, or tier it as another input: --input-id ${stemOf(name)}-2`,
+    fix: `restore the file, or tier it as another input: --input-id ${stem}-2`,
+    details: { input: name, id: known.id, position: known.position },
   })
 }
 
-function stemOf(name: string): string {
-  return name.replace(/\.[^.]*$/, '')
+function mayBe(known: KnownInput, name: string): boolean {
+  return known.position >= BigInt(tellingBytes) || known.name === name
+}
+
+/** The longest known input whose bytes the file begins with. */
+async function matchPrefix(
+  bytes: InputBytes,
+  candidates: readonly KnownInput[],
+): Promise<InputIdentity | undefined> {
+  const ascending = [...candidates].sort((a, b) => (a.position < b.position ? -1 : 1))
+  const hash = createHash('sha256')
+  let position = 0n
+  let rest: Uint8Array = new Uint8Array(0)
+  let found: KnownInput | undefined
+  let grown = false
+  for (const candidate of ascending) {
+    while (position < candidate.position) {
+      if (rest.length === 0) rest = (await bytes.read()) ?? rest
+      if (rest.length === 0) return identityOf(found, grown)
+      const left = candidate.position - position
+      const size = left < BigInt(rest.length) ? Number(left) : rest.length
+      hash.update(rest.subarray(0, size))
+      position += BigInt(size)
+      rest = rest.subarray(size)
+      grown = true
+    }
+    if (hash.copy().digest('hex') !== candidate.digest) continue
+    found = candidate
+    grown = false
+  }
+  if (found === undefined) return undefined
+  return identityOf(found, grown || rest.length > 0 || (await bytes.read()) !== undefined)
+}
+
+function identityOf(known: KnownInput | undefined, grown: boolean): InputIdentity | undefined {
+  if (known === undefined) return undefined
+  return { kind: grown ? 'grown' : 'same', id: known.id, known }
+}
+
+async function matchWhole(
+  bytes: InputBytes,
+  candidates: readonly KnownInput[],
+): Promise<InputIdentity | undefined> {
+  if (candidates.length === 0) return undefined
+  const digest = await digestOf(bytes)
+  const known = candidates.find((each) => each.digest === digest)
+  return known === undefined ? undefined : { kind: 'same', id: known.id, known }
+}
+
+/** SHA-256 in hex of all bytes. */
+export async function digestOf(bytes: InputBytes): Promise<string> {
+  const hash = createHash('sha256')
+  for (;;) {
+    const chunk = await bytes.read()
+    if (chunk === undefined) return hash.digest('hex')
+    hash.update(chunk)
+  }
+}
+
+async function newId(file: {
+  readonly name: string
+  readonly location: InputLocation
+  readonly known: readonly KnownInput[]
+}): Promise<string> {
+  const taken = new Set(file.known.map((known) => known.id))
+  const { name, location } = file
+  const bytes = await InputBytes.open({ name, location })
+  try {
+    const hash = createHash('sha256')
+    let size = 0
+    let rest: Uint8Array = await bytes.head(idBytes)
+    if (rest.length < tellingBytes) hash.update(`${file.name}\0`)
+    await bytes.read()
+    for (let target = idBytes; ; target *= 2) {
+      while (size < target) {
+        if (rest.length === 0) rest = (await bytes.read()) ?? rest
+        if (rest.length === 0) return unusedId(idOf(hash), taken)
+        const part = rest.subarray(0, target - size)
+        hash.update(part)
+        size += part.length
+        rest = rest.subarray(part.length)
+      }
+      const id = idOf(hash)
+      if (!taken.has(id)) return id
+    }
+  } finally {
+    await bytes.close()
+  }
+}
+
+function idOf(hash: Hash): string {
+  return `sha256:${hash.copy().digest('hex')}`
+}
+
+function unusedId(id: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(id)) return id
+  let number = 2
+  while (taken.has(`${id}-${number}`)) number += 1
+  return `${id}-${number}`
 }

@@ -35,6 +35,8 @@ export class InputBytes {
   readonly #stored: StoredBytes
   readonly #chunks: AsyncIterator<Uint8Array>
   #ahead: Buffer[] = []
+  /** Looking ahead found that nothing more is there now. */
+  #idleAhead = false
   #ended = false
 
   private constructor(
@@ -87,8 +89,9 @@ export class InputBytes {
   /** The next bytes, without taking them: at least `size`, or all there are. */
   async head(size: number): Promise<Buffer> {
     let have = this.#ahead.reduce((sum, chunk) => sum + chunk.length, 0)
-    while (have < size && !this.#ended) {
+    while (have < size && !this.#ended && !this.#idleAhead) {
       const chunk = await this.#next()
+      this.#idleAhead = chunk === idle
       if (chunk === undefined || chunk === idle) break
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
       this.#ahead.push(bytes)
@@ -104,7 +107,10 @@ export class InputBytes {
   /** Takes the next bytes: `idle` when there are none now, nothing when there will be none. */
   async read(): Promise<Uint8Array | undefined> {
     const ahead = this.#ahead.shift()
-    return ahead ?? (await this.#next())
+    if (ahead !== undefined) return ahead
+    if (!this.#idleAhead) return await this.#next()
+    this.#idleAhead = false
+    return idle
   }
 
   async close(): Promise<void> {
