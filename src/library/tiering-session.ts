@@ -2,7 +2,8 @@ import {
   createEmbeddedCoordinator,
   type EmbeddedCoordinator,
 } from '../coordinator/embedded-coordinator.ts'
-import { isSluiceError, SluiceError } from '../core/errors.ts'
+import type { SluiceError } from '../core/errors.ts'
+import { isSluiceError } from '../core/errors.ts'
 import { type Bucket, incarnation, type Offset, type TableId } from '../core/ids.ts'
 import type { Chance, Clock, IdSource, Journal } from '../core/ports.ts'
 import { lakeCommitter } from '../sink/committer/lake-committer.ts'

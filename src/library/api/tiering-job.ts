@@ -91,21 +91,29 @@ export function startTiering(options: TieringOptions): TieringJob {
   ): Promise<void> =>
     new Promise((resolve, reject) => {
       const settle = (): void => {
-        if (signal?.aborted === true)
-          return end(() => {
+        if (signal?.aborted === true) {
+          end(() => {
             reject(stopped())
           })
-        if (failure !== undefined)
-          return end(() => {
+          return
+        }
+        if (failure !== undefined) {
+          end(() => {
             reject(asError(failure))
           })
-        if (isDone()) return end(resolve)
+          return
+        }
+        if (isDone()) {
+          end(resolve)
+          return
+        }
         for (const { table } of waitingFor()) {
           const failed = failures.get(table.name)
           if (failed !== undefined && failed.count >= failuresMax) {
-            return end(() => {
+            end(() => {
               reject(failed.error)
             })
+            return
           }
         }
         return undefined

@@ -1,29 +1,18 @@
 import { basename } from 'node:path'
 import { isSluiceError, type SluiceError } from '../../core/errors.ts'
-import type { Clock } from '../../core/ports.ts'
-import type { Field } from '../../core/schema/types.ts'
 import { counted } from '../../core/text.ts'
 import type { EmbeddedSource } from '../../source/embedded/embedded-source.ts'
 import type { InputBatch, InputReader } from '../../source/ingest/input.ts'
 import type { InputProgress } from '../../source/ports.ts'
 import type { SessionTable } from '../tiering-session.ts'
-import { type KnownInputs, openSource, type OpenedInput } from './open-source.ts'
+import { openSource, type OpenedInput, type SourceContext } from './open-source.ts'
 import type { Quarantine } from './quarantine.ts'
-import type { InputReport, TierHooks, TierRequest } from './tier-types.ts'
+import type { InputReport } from './tier-types.ts'
 
-export type IngestContext = {
-  readonly request: TierRequest
-  readonly hooks: TierHooks
-  readonly clock: Clock
-  /** The table, as users write it. */
-  readonly name: string
-  readonly fields: readonly Field[]
+export type IngestContext = SourceContext & {
   readonly opened: SessionTable
   readonly source: EmbeddedSource
   readonly quarantine: Quarantine
-  readonly signal: AbortSignal
-  /** Inputs the lake knows, and those of this run once they are read. */
-  readonly known: KnownInputs
   readonly progress: () => { readonly committed: bigint; readonly round: number }
 }
 
@@ -112,7 +101,14 @@ function markOf(input: OpenedInput, batch: InputBatch): InputProgress {
     records: batch.startRecord + BigInt(batch.records.length),
     digest: batch.digest(),
     extra: new Map(),
-    ...(batch.endedWithoutNewline ? { notes: { endedWithoutNewline: 'true' } } : {}),
+    ...(batch.endedWithoutNewline || input.isWhole
+      ? {
+          notes: {
+            ...(batch.endedWithoutNewline ? { endedWithoutNewline: 'true' } : {}),
+            ...(input.isWhole ? { whole: 'true' } : {}),
+          },
+        }
+      : {}),
   }
 }
 

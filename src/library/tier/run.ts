@@ -43,7 +43,10 @@ export async function tierInputs(
     const run = new TierRun(request, hooks, ports, lake, target, receipt)
     const error = await run.toTheEnd()
     const isRestart =
-      isSluiceError(error, 'COMMIT_STALE') && receipt.rounds.length === 0 && start < restartsMax
+      isSluiceError(error, 'COMMIT_STALE') &&
+      receipt.rounds.length === 0 &&
+      start < restartsMax &&
+      !request.inputs.includes('-')
     if (isRestart) continue
     return run.receipt(error, (ports.clock.monotonic() - startedAt) / 1000)
   }
@@ -174,6 +177,7 @@ class TierRun {
       quarantine: this.#quarantine,
       signal: this.#stop.signal,
       known: new Map(opened.resumed?.inputs),
+      waiting: this.#target.waiting,
       fields: this.#target.definition.schema.fields,
       progress: () => ({
         committed: this.#receipt.rows,
