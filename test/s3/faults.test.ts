@@ -186,7 +186,7 @@ describe('S3 behind faults', () => {
       test(`F-16 F-17 F-18 is whole after ${fault} of a ${operation}`, async () => {
         const location = `${place()}/data/large`
         hit(operation, fault)
-        const body = pattern(18_000_000)
+        const body = pattern(9_000_000)
         const writer = await store.open(location)
         for (let at = 0; at < body.length; at += 3_000_000) {
           await writer.write(body.subarray(at, at + 3_000_000))

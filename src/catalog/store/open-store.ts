@@ -1,0 +1,53 @@
+import { SluiceError } from '../../core/errors.ts'
+import { quoteValue } from '../../core/text.ts'
+import { normalizeLocation, schemeOf } from '../iceberg/location.ts'
+import { localStore } from './local-store.ts'
+import type { ObjectStore } from './object-store.ts'
+import { type ProbeCache, probeUnlessKnown } from './probe-cache.ts'
+import type { S3Options } from './s3-client.ts'
+import { parseS3Location } from './s3-location.ts'
+import type { StorePorts } from './s3-store.ts'
+
+export type OpenStoreOptions = {
+  readonly ports: StorePorts
+  readonly s3?: S3Options
+  /** Where passes are kept. A store that will be written to is probed first; absent: not probed. */
+  readonly probe?: ProbeCache
+}
+
+/** A store and the location of the warehouse in it, in the one form that metadata holds. */
+export type OpenedStore = { readonly store: ObjectStore; readonly warehouse: string }
+
+/**
+ * Opens the store that a warehouse is in: a folder (`file:///…`) or a bucket (`s3://bucket/prefix`).
+ * @throws SluiceError LOCATION_REFUSED, CONFIG_INVALID, STORE_UNSAFE
+ */
+export async function openStore(
+  warehouse: string,
+  options: OpenStoreOptions,
+): Promise<OpenedStore> {
+  const normal = normalizeLocation(warehouse)
+  switch (schemeOf(normal)) {
+    case 'file':
+      return { store: localStore(options.ports.ids), warehouse: normal }
+    case 's3':
+      return openBucket(normal, options)
+    default:
+      throw new SluiceError('LOCATION_REFUSED', `${quoteValue(warehouse)}: no store of Sluice`, {
+        fix: './lake, file:///…, s3://bucket/prefix',
+      })
+  }
+}
+
+async function openBucket(warehouse: string, options: OpenStoreOptions): Promise<OpenedStore> {
+  const { ports, s3 = {}, probe } = options
+  const { bucket } = parseS3Location(warehouse)
+  // The client takes long to load, and lakes on this machine do not need it.
+  const { s3Store } = await import('./s3-store.ts')
+  const store = s3Store(bucket, s3, ports)
+  if (probe !== undefined) {
+    const probed = { endpoint: s3.endpoint ?? `aws:${s3.region ?? ''}`, bucket, warehouse }
+    await probeUnlessKnown(store, probed, { ...ports, cache: probe })
+  }
+  return { store, warehouse }
+}
