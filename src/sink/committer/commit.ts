@@ -4,9 +4,9 @@ import type { SnapshotId } from '../../core/ids.ts'
 import { unreachable } from '../../core/never.ts'
 import type { Chance, Clock, Journal } from '../../core/ports.ts'
 import type { HeldTable } from './held-table.ts'
-import { type CommitClaim, judge, type Verdict } from './judge.ts'
+import { type CommitClaim, judge as soundJudge, type Verdict } from './judge.ts'
 import { lineage } from './lineage.ts'
-import { type ReadVersion, readVersion } from './progress.ts'
+import { type ReadVersion, readVersion as soundRead } from './progress.ts'
 import { showToken } from './token.ts'
 
 export type CommitLimits = {
@@ -28,6 +28,9 @@ export type CommitPorts = {
   readonly clock: Clock
   readonly chance: Chance
   readonly journal: Journal
+  /** Only for tests that put in a wrong one to see that they find it. */
+  readonly judge?: typeof soundJudge
+  readonly readVersion?: typeof soundRead
 }
 
 export type CommitEnd =
@@ -64,6 +67,7 @@ export async function commit(
   limits: CommitLimits = commitLimits,
 ): Promise<CommitEnd> {
   const { held, claim } = job
+  const { judge = soundJudge, readVersion = soundRead } = ports
   const startedAt = ports.clock.monotonic()
   const doubtful = new Set<string>()
   let lastCause: unknown
@@ -188,6 +192,12 @@ function errorOf(
         'COMMIT_STALE',
         `${name}: bucket ${String(verdict.bucket)} ends at ${show(verdict.found)}, the round begins at ${show(verdict.expected)}`,
         { details: { ...details, bucket: verdict.bucket, head: version.table.head } },
+      )
+    case 'overtaken':
+      return new SluiceError(
+        'COMMIT_STALE',
+        `${name}: its newest round is not the one this round was planned on`,
+        { details: { ...details, found: verdict.by, head: version.table.head } },
       )
     case 'changed':
       return new SluiceError('COMMIT_STALE', `${name}: its ${verdict.what} changed in a round`, {

@@ -19,6 +19,8 @@ export type HeldTable = {
   readonly drawn: Set<CommitId>
   /** Newest own commit in the lake when the source was resumed from it; undefined if there was none. */
   readonly resumedFrom: CommitId | undefined
+  /** Own commits that this process knows to be in the lake, in their order. */
+  readonly landed: CommitId[]
   /** The holder before us may still be writing, so our first round begins with a fence. */
   fenceFirst: boolean
 }
@@ -38,8 +40,14 @@ export function holdTable(
     incarnation: incarnation((version.claim?.token.incarnation ?? 0) + 1),
     drawn: new Set(),
     resumedFrom: ledger?.commit,
+    landed: [],
     fenceFirst: version.claim !== undefined && !isFinished(version),
   }
+}
+
+/** The commit that the log of this process goes on from; undefined before the first one. */
+export function followedBy(held: HeldTable): CommitId | undefined {
+  return held.landed.at(-1) ?? held.resumedFrom
 }
 
 export function ledgerOf(version: ReadVersion): Ledger | undefined {

@@ -23,6 +23,12 @@ export type CommitClaim = {
   readonly schemaId: number
   readonly specId: number
   readonly ranges: readonly CommitRange[]
+  /**
+   * The newest own commit of the version the round was planned on. The ledger of the round is made
+   * for that one: positions of inputs are a matter of all buckets, also of those it does not move.
+   * Absent for a commit without rows, which may follow any.
+   */
+  readonly follows?: CommitId | 'nothing'
   /** Commit ids this process drew under its tokens; an equal token on another id is a rival. */
   readonly drawn: ReadonlySet<CommitId>
 }
@@ -41,6 +47,8 @@ export type Verdict =
       readonly expected: Offset | undefined
       readonly found: Offset | undefined
     }
+  /** The newest own commit is not the one the round was planned on: overtaken or rolled back. */
+  | { readonly kind: 'overtaken'; readonly by: CommitId | undefined }
   | { readonly kind: 'changed'; readonly what: 'schema' | 'partition spec' }
 
 /**
@@ -75,6 +83,11 @@ export function judge(version: ReadVersion, claim: CommitClaim): Verdict {
     if (found !== expected || range.end < range.start) {
       return { kind: 'stale', bucket: range.bucket, expected, found }
     }
+  }
+
+  const newest = progress.kind === 'found' ? progress.ledger.commit : undefined
+  if (claim.follows !== undefined && claim.follows !== (newest ?? 'nothing')) {
+    return { kind: 'overtaken', by: newest }
   }
 
   if (table.schemaId !== claim.schemaId) return { kind: 'changed', what: 'schema' }

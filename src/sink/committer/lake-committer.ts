@@ -1,5 +1,5 @@
 import { SluiceError } from '../../core/errors.ts'
-import type { Bucket, Offset, TableId } from '../../core/ids.ts'
+import type { Bucket, CommitId, Offset, TableId } from '../../core/ids.ts'
 import { check, unreachable } from '../../core/never.ts'
 import type { IdSource } from '../../core/ports.ts'
 import type { LogSource } from '../../source/ports.ts'
@@ -15,10 +15,10 @@ import type {
 import { planSplits } from '../round/plan-splits.ts'
 import { drawCommit, fenceChange, roundChange, snapshotOf } from './changes.ts'
 import { type CommitPorts, commit, commitLimits, fencedError } from './commit.ts'
-import { type HeldTable, ledgerOf, tokenFor } from './held-table.ts'
+import { followedBy, type HeldTable, ledgerOf, tokenFor } from './held-table.ts'
 import { type CommitRange, rivalOf } from './judge.ts'
 import { endsOf } from './ledger.ts'
-import { type ReadVersion, readVersion } from './progress.ts'
+import { type ReadVersion, readVersion as soundRead } from './progress.ts'
 import { showToken, type Token } from './token.ts'
 
 export type LakeCommitterPorts = CommitPorts & {
@@ -48,6 +48,7 @@ async function planRound(assignment: Assignment, ports: LakeCommitterPorts): Pro
   if (held === undefined || table === undefined) {
     throw new SluiceError('TABLE_MISSING', `table ${String(assignment.table)} is not open here`)
   }
+  const { readVersion = soundRead } = ports
   const token = tokenFor(held, assignment.epoch)
   let version = await readVersion(held.lake, held.sourceId)
   let splits = await splitsOn(version, held, token, assignment.table, ports)
@@ -73,25 +74,38 @@ async function splitsOn(
   if (rival !== undefined) throw fencedError(name, rival.token, token)
 
   const ledger = ledgerOf(version)
+  follow(held, ledger?.commit, name)
   const ends = ledger === undefined ? new Map<Bucket, Offset>() : endsOf(ledger)
   const splits = planSplits(name, await ports.source.ranges(table), ends)
-  // The log was filled to follow one commit. If the newest own commit is another's, the same
-  // offsets hold other records there, and nothing of this log may follow it.
-  const newest = ledger?.commit
-  const isOurs = newest === held.resumedFrom || (newest !== undefined && held.drawn.has(newest))
-  if (!isOurs) {
-    throw new SluiceError(
-      'COMMIT_STALE',
-      `${name}: another process committed since it was opened`,
-      {
-        details: { table: name, commit_id: newest, resumed_from: held.resumedFrom },
-        fix: 'run again: it goes on from what is in the lake now',
-      },
-    )
-  }
   // A commit whose reply was lost is found here, and nowhere else is the log told.
   ports.source.committed(table, ends)
   return splits
+}
+
+/**
+ * The log was filled to follow one commit. If the newest own commit is another's, the same offsets
+ * hold other records there; if it is an older one of ours, the branch was rolled back, and the log
+ * has already dropped what is gone from the lake. In both cases nothing of this log may follow it.
+ */
+function follow(held: HeldTable, newest: CommitId | undefined, name: string): void {
+  const followed = followedBy(held)
+  if (newest === followed) return
+  const isOurs = newest === undefined || newest === held.resumedFrom || held.drawn.has(newest)
+  if (newest !== undefined && held.drawn.has(newest) && !held.landed.includes(newest)) {
+    // A commit whose reply was lost is found here.
+    held.landed.push(newest)
+    return
+  }
+  throw new SluiceError(
+    'COMMIT_STALE',
+    isOurs
+      ? `${name}: the branch was rolled back since this process committed`
+      : `${name}: another process committed since it was opened`,
+    {
+      details: { table: name, commit_id: newest, followed },
+      fix: 'run again: it goes on from what is in the lake now',
+    },
+  )
 }
 
 async function fence(
@@ -128,7 +142,7 @@ async function fence(
     message: 'earlier holders can no longer commit',
     fields: { table: held.lake.name.join('.'), epoch: showToken(token) },
   })
-  return readVersion(held.lake, held.sourceId)
+  return (ports.readVersion ?? soundRead)(held.lake, held.sourceId)
 }
 
 async function commitRound(
@@ -156,6 +170,7 @@ async function commitRound(
         schemaId: version.table.schemaId,
         specId: version.table.specId,
         ranges,
+        follows: ledgerOf(version)?.commit ?? 'nothing',
         drawn: held.drawn,
       },
       planned: version,
@@ -178,6 +193,7 @@ async function commitRound(
     case 'committed': {
       // Continuity was judged on the version that was replaced, so the ends are the planned ones
       // and this round's: foreign commits carry them on unchanged.
+      held.landed.push(id)
       const before = ledgerOf(version)
       const ends = new Map<Bucket, Offset>(before === undefined ? [] : endsOf(before))
       for (const range of ranges) ends.set(range.bucket, range.end)

@@ -37,6 +37,7 @@ function holder(lake: FakeLake, incarnationNumber: number): HeldTable {
     incarnation: incarnation(incarnationNumber),
     drawn: new Set(),
     resumedFrom: undefined,
+    landed: [],
     fenceFirst: false,
   }
 }
