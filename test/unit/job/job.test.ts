@@ -349,3 +349,22 @@ test('shows how things stand', async () => {
     [['a', 1, 60]],
   )
 })
+
+test('a table that is lost while its commit is under way: the lake judges, no file is removed', async () => {
+  const world = await createWorld({ tables: [a], readers: 2, commitSeconds: 60 })
+  await world.run(40)
+  world.coordinator.switchTiering(world.id('a'), 'off')
+  await world.run(200)
+  deepEqual(commitTimes(world), [90])
+  equal(world.events.filter((event) => event.event === 'committed').length, 1)
+  deepEqual([rejections(world), world.runner.discarded.length], [[], 0])
+})
+
+test('a table that is lost while its round waits for the lane is not committed', async () => {
+  const world = await createWorld({ tables: [a, b], readers: 4, commitSeconds: 60 })
+  await world.run(40)
+  world.coordinator.switchTiering(world.id('b'), 'off')
+  await world.run(140)
+  deepEqual(commitLines(world), ['90 a'])
+  deepEqual([rejections(world), world.runner.discarded.length], [['b LEASE_LOST none'], 2])
+})
