@@ -1,5 +1,13 @@
 import type { DataFile } from '../catalog/ports.ts'
-import type { Bucket, Epoch, Incarnation, Offset, SnapshotId, TableId } from '../core/ids.ts'
+import type {
+  Bucket,
+  CommitId,
+  Epoch,
+  Incarnation,
+  Offset,
+  SnapshotId,
+  TableId,
+} from '../core/ids.ts'
 import type { SluiceError } from '../core/errors.ts'
 import type { SourceTable } from '../source/ports.ts'
 
@@ -47,6 +55,9 @@ export type CommitResult =
       readonly snapshotId: SnapshotId
       readonly round: number
       readonly attempts: number
+      readonly commitId?: CommitId
+      /** That of the token in the lake, where it is not the one of the assignment. */
+      readonly incarnation?: Incarnation
       /** The commit was found to have landed although its reply was lost. */
       readonly alreadyApplied: boolean
     }

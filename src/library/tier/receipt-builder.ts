@@ -20,7 +20,7 @@ export class ReceiptBuilder {
       incarnation: report.incarnation,
       epoch: report.epoch,
       snapshotId: report.snapshotId,
-      commitId: '',
+      commitId: report.commitId ?? '',
       rows: report.rows,
       forceFinished: report.forceFinished,
       attempts: report.attempts,

@@ -203,6 +203,8 @@ async function commitRound(
         snapshotId: snapshotOf(id),
         round: (before?.round ?? 0) + 1,
         attempts: end.attempts,
+        commitId: id,
+        incarnation: token.incarnation,
         alreadyApplied: end.alreadyApplied,
       }
     }

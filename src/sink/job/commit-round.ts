@@ -49,7 +49,7 @@ export function reportRound(
   const { incarnation, epoch } = round.plan.assignment
   return {
     table: round.plan.table.name,
-    incarnation,
+    incarnation: committed.incarnation ?? incarnation,
     epoch,
     round: committed.round,
     snapshotId: committed.snapshotId,
@@ -57,6 +57,7 @@ export function reportRound(
     files: files.length,
     bytes: files.reduce((sum, file) => sum + BigInt(file.bytes), 0n),
     attempts: committed.attempts,
+    ...(committed.commitId === undefined ? {} : { commitId: committed.commitId }),
     ...facts,
   }
 }

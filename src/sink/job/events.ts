@@ -1,6 +1,6 @@
 import type { StateName } from '../../coordinator/table-state.ts'
 import type { SluiceError } from '../../core/errors.ts'
-import type { Epoch, Incarnation, Millis, SnapshotId } from '../../core/ids.ts'
+import type { CommitId, Epoch, Incarnation, Millis, SnapshotId } from '../../core/ids.ts'
 
 /** One round that is in the lake. */
 export type RoundReport = {
@@ -18,6 +18,7 @@ export type RoundReport = {
   readonly bytes: bigint
   /** Requests the commit took; the reply of one may have been lost. */
   readonly attempts: number
+  readonly commitId?: CommitId
   /** Wall time. */
   readonly committedAt: Millis
 }
