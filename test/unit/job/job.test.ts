@@ -365,6 +365,8 @@ test('a table that is lost while its round waits for the lane is not committed',
   await world.run(40)
   world.coordinator.switchTiering(world.id('b'), 'off')
   await world.run(140)
+  await world.job.stop(0)
+  await world.run(300)
   deepEqual(commitLines(world), ['90 a'])
   deepEqual([rejections(world), world.runner.discarded.length], [['b LEASE_LOST none'], 2])
 })
