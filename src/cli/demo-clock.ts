@@ -90,7 +90,7 @@ export class PacedClock implements Clock {
       if (!isHeld) return
       isHeld = false
       this.#holds -= 1
-      this.#arm()
+      this.#settle()
     }
   }
 
@@ -139,9 +139,14 @@ export class PacedClock implements Clock {
     }
     this.#sleepers.splice(this.#sleepers.indexOf(next), 1)
     this.#at = Math.max(this.#at, next.due)
-    this.#isSettling = true
     next.wake()
-    // Whatever follows from waking one sleeper happens before the next one wakes.
+    this.#settle()
+  }
+
+  /** Whatever follows from what just happened happens at the same time, before anybody wakes. */
+  #settle(): void {
+    if (this.#isSettling) return
+    this.#isSettling = true
     setImmediate(() => {
       this.#isSettling = false
       // Lost time is caught up at most by this much, so that a pause is not followed by a rush.

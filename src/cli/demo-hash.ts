@@ -38,33 +38,36 @@ export class Digests {
       readonly offsetAt: (row: number) => number
     },
   ): void {
-    const words = batch.columns.map(wordsOf)
+    const { length } = batch
+    const offsets = Int32Array.from({ length }, (_, row) => place.offsetAt(row) | 0)
+    const high = new Int32Array(length).fill(lanes[0].seed)
+    const low = new Int32Array(length).fill(lanes[1].seed)
+    for (const { words, stride, shift } of [
+      { words: offsets, stride: 1, shift: 0 },
+      ...batch.columns.flatMap(wordsOf),
+    ]) {
+      for (let row = 0; row < length; row += 1) {
+        const word = words[row * stride + shift] ?? 0
+        const a = Math.imul((high[row] ?? 0) ^ word, lanes[0].factor)
+        const b = Math.imul((low[row] ?? 0) ^ word, lanes[1].factor)
+        high[row] = a ^ (a >>> 15)
+        low[row] = b ^ (b >>> 15)
+      }
+    }
     const sums = new Map<number, Sums>()
-    for (let row = 0; row < batch.length; row += 1) {
+    for (let row = 0; row < length; row += 1) {
       const offset = place.offsetAt(row)
-      let high: number = lanes[0].seed
-      let low: number = lanes[1].seed
-      const mix = (word: number): void => {
-        high = Math.imul(high ^ word, lanes[0].factor)
-        high ^= high >>> 15
-        low = Math.imul(low ^ word, lanes[1].factor)
-        low ^= low >>> 15
-      }
-      mix(offset >>> 0)
-      for (const column of words) {
-        mix(column.low[row] ?? 0)
-        if (column.high !== undefined) mix(column.high[row] ?? 0)
-      }
+      const [h, l] = [(high[row] ?? 0) >>> 0, (low[row] ?? 0) >>> 0]
       const bucket = place.bucketAt(row)
       const sum = sums.get(bucket)
       if (sum === undefined) {
-        sums.set(bucket, { rows: 1, first: offset, last: offset, high: high >>> 0, low: low >>> 0 })
+        sums.set(bucket, { rows: 1, first: offset, last: offset, high: h, low: l })
       } else {
         sum.rows += 1
         sum.first = Math.min(sum.first, offset)
         sum.last = Math.max(sum.last, offset)
-        sum.high += high >>> 0
-        sum.low += low >>> 0
+        sum.high += h
+        sum.low += l
       }
     }
     for (const [bucket, sum] of sums) this.#merge(bucket, sum)
@@ -130,38 +133,39 @@ function sqlWords(field: Field): readonly string[] {
   }
 }
 
-type Words = { readonly low: Uint32Array; readonly high: Uint32Array | undefined }
+/** Word `row * stride + shift` of `words` belongs to a row. */
+type Words = { readonly words: Int32Array; readonly stride: number; readonly shift: number }
 
-function wordsOf(column: Column): Words {
+/** The low and, for 64 bits, the high word of each value. Typed arrays are little-endian here. */
+function wordsOf(column: Column): readonly Words[] {
   const { length } = column
-  const low = new Uint32Array(length)
   switch (column.layout) {
     case 'int64': {
-      const high = new Uint32Array(length)
-      for (let row = 0; row < length; row += 1) {
-        const value = column.values[row] ?? 0n
-        low[row] = Number(value & 0xffffffffn)
-        high[row] = Number((value >> 32n) & 0xffffffffn)
-      }
-      return { low, high }
+      const words = wordsIn(column.values)
+      return [
+        { words, stride: 2, shift: 0 },
+        { words, stride: 2, shift: 1 },
+      ]
     }
     case 'int128':
-      for (let row = 0; row < length; row += 1) {
-        low[row] = Number((column.values[2 * row] ?? 0n) & 0xffffffffn)
-      }
-      return { low, high: undefined }
+      return [{ words: wordsIn(column.values), stride: 4, shift: 0 }]
     case 'int32':
-      low.set(column.values.subarray(0, length))
-      return { low, high: undefined }
-    case 'bytes':
+      return [{ words: column.values, stride: 1, shift: 0 }]
+    case 'bytes': {
+      const words = new Int32Array(length)
       for (let row = 0; row < length; row += 1) {
         const text = column.values.subarray(column.offsets[row], column.offsets[row + 1])
-        low[row] = isNull(column, row) ? nullWord : textWord(text)
+        words[row] = isNull(column, row) ? nullWord : textWord(text)
       }
-      return { low, high: undefined }
+      return [{ words, stride: 1, shift: 0 }]
+    }
     default:
       throw new SluiceError('INVARIANT_BROKEN', `the demo has no ${column.layout} columns`)
   }
+}
+
+function wordsIn(values: BigInt64Array): Int32Array {
+  return new Int32Array(values.buffer, values.byteOffset, 2 * values.length)
 }
 
 /** The demo has few different texts, and a digest of each is dear. */

@@ -2,7 +2,7 @@ import type { Column } from '../core/columns/column.ts'
 import { isSluiceError } from '../core/errors.ts'
 import type { TableId } from '../core/ids.ts'
 import { check } from '../core/never.ts'
-import type { Chance } from '../core/ports.ts'
+import { type Chance, order } from '../core/ports.ts'
 import { bucketsOf } from '../source/bucketing/buckets.ts'
 import { blockRecords } from '../source/bucketing/split.ts'
 import type { EmbeddedSource } from '../source/embedded/embedded-source.ts'
@@ -48,7 +48,10 @@ export class DemoProducer {
         const second = createdAt + clock.monotonic() / 1000
         await this.#produceUntil(rowsUntil(table, Math.min(second, until)))
         if (second >= until) return
-        await clock.sleep(Math.min(tickMs, (until - second) * 1000), { signal })
+        await clock.sleep(Math.min(tickMs, (until - second) * 1000), {
+          order: order.result,
+          signal,
+        })
       }
     } catch (error) {
       if (!isSluiceError(error, 'STOPPED') || !signal.aborted) throw error

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { fileCatalog } from '../catalog/iceberg/file-catalog.ts'
 import type { ObjectStore } from '../catalog/store/object-store.ts'
 import { isSluiceError, type SluiceError } from '../core/errors.ts'
@@ -63,7 +64,9 @@ export class DemoWorld {
   #job: RunningJob | undefined
   readonly #session: TieringSession
   readonly #options: DemoOptions
-  readonly #draining = new AbortController()
+  readonly #draining: AbortController
+  /** Lets time run for the first time. */
+  readonly #release: () => void
   #failure: Error | undefined
   #failures = 0
   #wake: () => void = () => undefined
@@ -76,6 +79,7 @@ export class DemoWorld {
       readonly session: TieringSession
       readonly parts: readonly DemoPart[]
       readonly draining: AbortController
+      readonly release: () => void
     },
   ) {
     this.#options = options
@@ -84,6 +88,7 @@ export class DemoWorld {
     this.parts = made.parts
     this.#session = made.session
     this.#draining = made.draining
+    this.#release = made.release
   }
 
   /** Makes the tables. Time is `createdAt` and runs from the first `play` on. */
@@ -101,6 +106,8 @@ export class DemoWorld {
     const store = pausingStore(opened.store, clock)
     const catalog = fileCatalog({ store, warehouse, clock, ids: systemIds })
     const draining = new AbortController()
+    // One listener for each split, and one for each table.
+    setMaxListeners(0, draining.signal, options.signal)
     const chance = seededChance(options.seed)
     const session = new TieringSession(
       {
@@ -133,8 +140,7 @@ export class DemoWorld {
       })
       parts.push(partOf(table, session_, { options, clock, session, startsAt, draining }))
     }
-    release()
-    return new DemoWorld(options, { clock, store, session, parts, draining })
+    return new DemoWorld(options, { clock, store, session, parts, draining, release })
   }
 
   /** Seconds of demo time; 0 is when the job starts. */
@@ -156,7 +162,9 @@ export class DemoWorld {
       this.#fail(error)
     })
     // The first five minutes are the tables' first wait; nobody wants to watch it.
-    await clock.sleep(-createdAt * 1000, { order: order.sweep, signal })
+    const waited = clock.sleep(-createdAt * 1000, { order: order.sweep, signal })
+    this.#release()
+    await waited
     clock.setSpeed(this.#options.speed)
     this.#session.listen((event) => {
       this.#hear(event, listener)

@@ -3,11 +3,11 @@ import { seededChance, systemClock, systemIds } from '../core/system.ts'
 import { tierInputs } from '../library/tier/run.ts'
 import type { TierRun } from './tier-request.ts'
 
-/** Joins what `tier` is made of. */
+/** Tiers on this machine: its clock, its random ids, and an order of splits that differs each time. */
 export const tierRun: TierRun = (request, hooks) =>
   tierInputs(request, hooks, {
     clock: systemClock,
     ids: systemIds,
-    chance: seededChance(Number.parseInt(systemIds.bits128().slice(0, 7), 16)),
+    chance: seededChance(Number.parseInt(systemIds.bits128().slice(0, 8), 16)),
     journal: silentJournal,
   })
