@@ -117,10 +117,10 @@ function drawOptions(random: Random): PlanOptions {
     buckets: random.between(1, 3),
     places: random.pick([1, 1, 2, 2, 3]),
     inputs: random.pick([1, 1, 2]),
-    recordsPerInput: random.between(10, 80),
+    recordsPerInput: random.between(10, 60),
     readers: random.between(1, 3),
-    freshnessMs: random.pick([5_000, 15_000, 30_000]),
-    chaosMs: random.between(60, 240) * 1000,
+    freshnessMs: random.pick([10_000, 20_000, 40_000]),
+    chaosMs: random.between(45, 180) * 1000,
     byKey: !random.isLucky(0.15),
     readBytesMax: random.pick([64, 200, 2 ** 20]),
     targetFileBytes: random.isLucky(0.2) ? 400 : 2 ** 20,
@@ -147,9 +147,9 @@ function drawFaults(random: Random): readonly StoreFault[] {
 }
 
 const rateMax: Readonly<Record<FaultKind, number>> = {
-  'reject-before': 0.06,
-  'lost-reply': 0.06,
-  'delayed-apply': 0.06,
+  'reject-before': 0.04,
+  'lost-reply': 0.04,
+  'delayed-apply': 0.04,
   contended: 0.06,
   doubled: 0.06,
   slow: 0.02,

@@ -41,13 +41,18 @@ export type SeenVersion = {
 /** Whole numbers beyond what JSON.parse keeps become texts before it sees them. */
 const longNumber = /(":\s*)(-?\d{16,})(?=\s*[,}\]])/g
 
-export function seeVersion(body: Uint8Array): SeenVersion {
+export function seeVersion(body: Uint8Array, before?: SeenVersion): SeenVersion {
   const text = Buffer.from(body).toString('utf8')
   const root: unknown = JSON.parse(text.replaceAll(longNumber, '$1"$2"'))
   const snapshots = new Map<string, SeenSnapshot>()
   for (const each of listAt(root, 'snapshots')) {
     const id = textAt(each, 'snapshot-id')
     const parent = at(each, 'parent-snapshot-id')
+    const known = before?.snapshots.get(id)
+    if (known !== undefined && known.manifestList === at(each, 'manifest-list')) {
+      snapshots.set(id, known)
+      continue
+    }
     const listed: SeenSnapshot = {
       id,
       parent:
@@ -202,8 +207,7 @@ function stringOf(value: AvroValue | undefined): string {
 
 function at(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
-  const entry = Object.entries(value).find(([name]) => name === key)
-  const found: unknown = entry?.[1]
+  const found: unknown = Reflect.get(value, key)
   return found
 }
 

@@ -117,8 +117,8 @@ export class TableOracle {
       return `version ${number} was made after version ${this.#versions}`
     })
     this.#versions = number
-    const seen = seeVersion(body)
     const before = this.#last
+    const seen = seeVersion(body, before?.seen)
     if (before !== undefined) this.#checkMove(before.seen, seen)
     for (const snapshot of seen.snapshots.values()) await this.#look(snapshot, seen)
     const files = seen.head === undefined ? [] : (this.#snapshots.get(seen.head) ?? [])

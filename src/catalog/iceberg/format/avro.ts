@@ -78,8 +78,7 @@ export function writeAvro(
 export function readAvro(bytes: Uint8Array, name: string): AvroFile {
   const header = readHeader(bytes, name)
   if (header === undefined) throw corrupt(name, bytes.length, 'it is cut')
-  const schema = schemaIn(header.metadata, name)
-  const type = corruptOnError(name, 0, () => typeOf(schema))
+  const { schema, type } = schemaIn(header.metadata, name)
   const codec = Buffer.from(header.metadata.get('avro.codec') ?? []).toString('utf8')
   const cursor = new Cursor(bytes, header.end)
   const records: AvroRecord[] = []
@@ -146,25 +145,32 @@ function readHeader(bytes: Uint8Array, name: string): Header | undefined {
   return sync === undefined ? undefined : { metadata, sync, end: cursor.at }
 }
 
-function schemaIn(metadata: ReadonlyMap<string, Uint8Array>, name: string): AvroSchema {
+function schemaIn(
+  metadata: ReadonlyMap<string, Uint8Array>,
+  name: string,
+): ReturnType<typeof compiledFrom> {
   const text = metadata.get('avro.schema')
   if (text === undefined) throw corrupt(name, 0, 'no schema in the header')
-  return corruptOnError(name, 0, () => JSON.parse(Buffer.from(text).toString('utf8')) as AvroSchema)
+  return corruptOnError(name, 0, () => compiledFrom(Buffer.from(text).toString('utf8')))
 }
 
-/** Compiling a schema takes longer than writing a small manifest, and tables have few of them. */
-const typesMax = 64
-const types = new Map<string, avro.Type>()
+/** Compiling a schema takes longer than reading a small manifest, and tables have few of them. */
+const compiledMax = 64
+const compiled = new Map<string, { readonly schema: AvroSchema; readonly type: avro.Type }>()
+
+function compiledFrom(text: string): { readonly schema: AvroSchema; readonly type: avro.Type } {
+  const known = compiled.get(text)
+  if (known !== undefined) return known
+  const schema = JSON.parse(text) as AvroSchema
+  const fresh = { schema, type: typeOf(schema) }
+  if (compiled.size >= compiledMax) compiled.clear()
+  compiled.set(text, fresh)
+  return fresh
+}
 
 function typeOf(schema: AvroSchema): avro.Type {
-  const key = JSON.stringify(schema)
-  const known = types.get(key)
-  if (known !== undefined) return known
   // The registry maps the primitive's name to a type without loss; avsc's own goes through numbers.
-  const type = avro.Type.forSchema(schema as avro.Schema, { registry: { long: longType } })
-  if (types.size >= typesMax) types.clear()
-  types.set(key, type)
-  return type
+  return avro.Type.forSchema(schema as avro.Schema, { registry: { long: longType } })
 }
 
 function decompressed(block: Uint8Array, codec: string): Buffer {

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../core/errors.ts'
 import { type JsonObject, stringifyJson } from '../../../core/json64.ts'
-import { type AvroRecord, avroCodec, readAvro, writeAvro } from './avro.ts'
+import { type AvroCodec, type AvroRecord, avroCodec, readAvro, writeAvro } from './avro.ts'
 import {
   avroBytes,
   avroCount,
@@ -78,9 +78,8 @@ export function writeManifest(
   entries: readonly ManifestEntry[],
   context: ManifestContext,
 ): Uint8Array {
-  const codec = avroCodec(manifestSchema(context.spec))
   return writeAvro(
-    codec,
+    codecOf(context.spec),
     entries.map((entry) => entryRecord(entry, context.spec)),
     {
       sync: context.sync,
@@ -94,6 +93,20 @@ export function writeManifest(
       ]),
     },
   )
+}
+
+/** Codecs by the fields of their spec: tables have few specs, and compiling one is slow. */
+const codecs = new Map<string, AvroCodec>()
+const codecsMax = 64
+
+function codecOf(spec: PartitionSpec): AvroCodec {
+  const key = stringifyJson(encodeSpecFields(spec))
+  const known = codecs.get(key)
+  if (known !== undefined) return known
+  const codec = avroCodec(manifestSchema(spec))
+  if (codecs.size >= codecsMax) codecs.clear()
+  codecs.set(key, codec)
+  return codec
 }
 
 /** Reads a manifest of any format version and writer. @throws SluiceError DATA_CORRUPT */
