@@ -1,6 +1,6 @@
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import { SluiceError } from '../../core/errors.ts'
-import type { DataType, Field, IdField } from '../../core/schema/types.ts'
+import type { DataType, IdField } from '../../core/schema/types.ts'
 import { codecIds } from './codec.ts'
 import type { ColumnChunk } from './column-chunk.ts'
 import type { EncoderOptions, ParquetEncoder } from './encoder.ts'
