@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { lakeType } from '../catalog/iceberg/format/schema-json.ts'
 import type { LoadedTable } from '../catalog/ports.ts'
 import { parseDuration } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import { formatType } from '../core/schema/format-type.ts'
 import { parseType } from '../core/schema/parse-type.ts'
-import { type DataType, type Field, type IdField, systemFields } from '../core/schema/types.ts'
+import { type Field, type IdField, systemFields } from '../core/schema/types.ts'
 
 export const freshnessKey = 'table.datalake.freshness'
 const freshnessDefaultMs = 180_000
@@ -108,49 +109,5 @@ function requireSameFields(
   if (existing.length > asked.length) {
     const missing = existing.find((field) => !asked.some((each) => each.name === field.name))
     if (missing !== undefined) throw refuse(`${JSON.stringify(missing.name)} is not asked for`)
-  }
-}
-
-/** The type as the lake keeps it: lengths, small integers and digits of time are not. */
-function lakeType(type: DataType): unknown {
-  switch (type.kind) {
-    case 'tinyint':
-    case 'smallint':
-      return { kind: 'int', nullable: type.nullable }
-    case 'char':
-      return { kind: 'string', nullable: type.nullable }
-    case 'binary':
-      return { kind: 'bytes', nullable: type.nullable }
-    case 'time':
-    case 'timestamp':
-    case 'timestamp_ltz':
-      return { kind: type.kind, nullable: type.nullable }
-    case 'array':
-      return { kind: 'array', nullable: type.nullable, element: lakeType(type.element) }
-    case 'map':
-      return {
-        kind: 'map',
-        nullable: type.nullable,
-        // Iceberg has no null keys.
-        key: lakeType({ ...type.key, nullable: false }),
-        value: lakeType(type.value),
-      }
-    case 'row':
-      return {
-        kind: 'row',
-        nullable: type.nullable,
-        fields: type.fields.map((field) => [field.name, lakeType(field.type)]),
-      }
-    case 'boolean':
-    case 'int':
-    case 'bigint':
-    case 'float':
-    case 'double':
-    case 'decimal':
-    case 'string':
-    case 'bytes':
-    case 'date':
-    default:
-      return type
   }
 }

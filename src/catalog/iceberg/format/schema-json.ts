@@ -46,7 +46,13 @@ export function lakeType(type: DataType): DataType {
     case 'array':
       return { kind: 'array', element: lakeType(type.element), nullable }
     case 'map':
-      return { kind: 'map', key: lakeType(type.key), value: lakeType(type.value), nullable }
+      // Iceberg has no null keys.
+      return {
+        kind: 'map',
+        key: { ...lakeType(type.key), nullable: false },
+        value: lakeType(type.value),
+        nullable,
+      }
     case 'row':
       return {
         kind: 'row',
