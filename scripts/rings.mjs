@@ -13,6 +13,11 @@ const needsEngines = () =>
     ? undefined
     : 'the query engines are not installed (test/engines/setup.sh fast)'
 
+const needsS3 = () =>
+  existsSync(join(engines, 's3/bin/weed'))
+    ? undefined
+    : 'the S3 server is not installed (scripts/s3/setup.sh)'
+
 const needsDuckDb = () =>
   existsSync(join(root, 'node_modules/@duckdb/node-api'))
     ? undefined
@@ -35,9 +40,15 @@ export const rings = [
   { name: 'property', missing: () => undefined },
   { name: 'sim', missing: () => undefined },
   { name: 'integration', missing: () => undefined },
+  { name: 's3', missing: needsS3, optional: true },
   { name: 'e2e', missing: needsDuckDb },
   { name: 'engines', missing: needsEngines },
   { name: 'crash', missing: needsEngines },
-  { name: 'node24', folders: ['unit', 'property', 'sim'], node: otherNode, missing: needsOtherNode },
+  {
+    name: 'node24',
+    folders: ['unit', 'property', 'sim'],
+    node: otherNode,
+    missing: needsOtherNode,
+  },
   { name: 'docker', missing: needsDocker, optional: true },
 ]

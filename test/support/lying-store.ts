@@ -1,3 +1,5 @@
+import type { ProbeCache } from '../../src/catalog/store/probe-cache.ts'
+import type { Millis } from '../../src/core/ids.ts'
 import type { ObjectStore } from '../../src/catalog/store/object-store.ts'
 
 /**
@@ -44,6 +46,20 @@ export function lastBodyStore(inner: ObjectStore): ObjectStore {
       const outcome = await inner.createIfAbsent(location, body, options)
       if (outcome.kind === 'rejected') await inner.putHint(location, body)
       return outcome
+    },
+  }
+}
+
+/** The memory of the probe, gone with the test. */
+export function memoryProbeCache(): ProbeCache {
+  const passed = new Map<string, Millis>()
+  const key = ({ endpoint, bucket }: { endpoint: string; bucket: string }): string =>
+    `${endpoint} ${bucket}`
+  return {
+    passedAt: (store) => Promise.resolve(passed.get(key(store))),
+    remember: (store, at) => {
+      passed.set(key(store), at)
+      return Promise.resolve()
     },
   }
 }

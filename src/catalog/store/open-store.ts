@@ -42,12 +42,22 @@ export async function openStore(
 async function openBucket(warehouse: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const { ports, s3 = {}, probe } = options
   const { bucket } = parseS3Location(warehouse)
-  // The client takes long to load, and lakes on this machine do not need it.
+  // The client's note on versions of Node that later versions of it will need is for those who pin
+  // its version, not for those who run this one.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
+  // It takes long to load, and lakes on this machine do not need it.
   const { s3Store } = await import('./s3-store.ts')
   const store = s3Store(bucket, s3, ports)
   if (probe !== undefined) {
-    const probed = { endpoint: s3.endpoint ?? `aws:${s3.region ?? ''}`, bucket, warehouse }
+    const probed = { endpoint: s3.endpoint ?? usualEndpoint(), bucket, warehouse }
     await probeUnlessKnown(store, probed, { ...ports, cache: probe })
   }
   return { store, warehouse }
+}
+
+/** What the client goes by when it is given no endpoint, as far as it tells stores apart. */
+function usualEndpoint(): string {
+  const { env } = process
+  const named = env['AWS_ENDPOINT_URL_S3'] ?? env['AWS_ENDPOINT_URL']
+  return named ?? `AWS profile ${env['AWS_PROFILE'] ?? 'default'}`
 }

@@ -35,21 +35,22 @@ export function retrier(
   limits: RetryLimits = standardRetries,
 ): Retrier {
   const { clock, chance } = ports
-  let budget = limits.budgetMax
+  // In tenths, since a success is worth a tenth of a retry.
+  let budget = limits.budgetMax * 10
   return {
     async run<T>(attempt: () => Promise<T>): Promise<T> {
       const startedAt = clock.monotonic()
       for (let tries = 1; ; tries += 1) {
         try {
           const result = await attempt()
-          budget = Math.min(limits.budgetMax, budget + 0.1)
+          budget = Math.min(limits.budgetMax * 10, budget + 1)
           return result
         } catch (error) {
           if (!isTransient(failureOf(error))) throw error
           const delay = retryDelay(tries, limits, chance)
           const isLate = clock.monotonic() - startedAt + delay > limits.totalMax
-          if (tries >= limits.attemptsMax || isLate || budget < 1) throw error
-          budget -= 1
+          if (tries >= limits.attemptsMax || isLate || budget < 10) throw error
+          budget -= 10
           await clock.sleep(delay)
         }
       }
