@@ -14,6 +14,7 @@ import { CsvParser, type CsvSink } from './csv-parser.ts'
 import type { CsvScanner } from './csv-scanner.ts'
 import type { CsvOptions, InputFormat } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
+import { isText } from './input-format.ts'
 import type { JsonCursor } from './json-cursor.ts'
 import { type JsonSink, NdjsonParser } from './ndjson-parser.ts'
 import { RecordFault } from './record-fault.ts'
@@ -21,11 +22,14 @@ import type { RecordParser } from './record-parser.ts'
 import { scanNumber } from './scalar-values.ts'
 import { TextReader } from './text-reader.ts'
 
+export { isText }
+
 const sampleBytes = 16 * 1024 * 1024
 
 export type InferOptions = {
   readonly bytes: InputBytes
-  readonly format: 'ndjson' | 'csv'
+  /** See `detectFormat`. */
+  readonly format: InputFormat
   readonly csv?: CsvOptions
   /** By default 10,000 records, and never more than 16 MiB unless `all`. */
   readonly sampleRecords?: number | 'all'
@@ -33,12 +37,16 @@ export type InferOptions = {
 }
 
 /**
- * The columns of a new table from the first records of a text input, none of which is taken: the
- * input can be opened afterwards. Records that cannot be read are left to the reader to refuse.
+ * The columns of a new table from the first records of an input, none of which is taken: the input can
+ * be opened afterwards. Parquet and Arrow carry theirs. Records that cannot be read are left to the reader to refuse.
  * @throws SluiceError SCHEMA_UNSUPPORTED, INPUT_UNREADABLE (no record to learn from)
  */
 export async function inferInput(options: InferOptions): Promise<Inferred> {
   const { bytes, format, primaryKey } = options
+  if (!isText(format)) {
+    const { wholeFields } = await import('./open-whole.ts')
+    return await wholeFields(bytes, format, primaryKey)
+  }
   const root = newObserved()
   const shape = format === 'csv' ? await csvShape(bytes, options.csv ?? {}) : undefined
   const sampled = await observe(options, parserOf(root, shape))
@@ -54,11 +62,6 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
     form: format === 'csv' ? 'csv' : 'json',
     ...(primaryKey === undefined ? {} : { primaryKey }),
   })
-}
-
-/** True for the formats whose columns are told from their text. */
-export function isText(format: InputFormat): format is 'ndjson' | 'csv' {
-  return format === 'ndjson' || format === 'csv'
 }
 
 function parserOf(root: Observed, shape: CsvShape | undefined): RecordParser {

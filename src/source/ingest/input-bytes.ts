@@ -181,12 +181,13 @@ class StoredBytes {
         this.bytesRead += bytesRead
         yield buffer.subarray(0, bytesRead)
       } else {
-        if (follow === undefined) return
+        if (follow === undefined) break
         yield idle
         const at = { file, path: location.path, name, position: this.bytesRead }
-        if (!(await followFile(at, follow))) return
+        if (!(await followFile(at, follow))) break
       }
     }
+    await this.close()
   }
 
   async close(): Promise<void> {

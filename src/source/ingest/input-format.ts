@@ -33,6 +33,11 @@ export async function detectFormat(bytes: InputBytes, given?: InputFormat): Prom
   return format
 }
 
+/** True for the formats that are read record by record, with bytes as positions. */
+export function isText(format: InputFormat): format is 'ndjson' | 'csv' {
+  return format === 'ndjson' || format === 'csv'
+}
+
 /** The tab of `.tsv`, else a comma. */
 export function defaultDelimiter(name: string): string {
   return extensionOf(name) === 'tsv' ? '\t' : ','

@@ -13,7 +13,7 @@ import { CsvColumns } from './csv-columns.ts'
 import { csvColumns, csvShape } from './csv-header.ts'
 import { CsvParser } from './csv-parser.ts'
 import type { InputBytes } from './input-bytes.ts'
-import { detectFormat } from './input-format.ts'
+import { detectFormat, isText } from './input-format.ts'
 import { JsonColumns } from './json-columns.ts'
 import { NdjsonParser } from './ndjson-parser.ts'
 import type { RecordParser } from './record-parser.ts'
@@ -40,12 +40,42 @@ export type InputSpec = {
 
 /**
  * Opens an input as column batches in the order of the table's columns, from its start or from a
- * resume point, whose prefix is read and verified first (interface §2.5).
+ * resume point, whose prefix is read and verified first (interface §2.5). The reader owns `bytes` from
+ * then on; they are closed when opening fails.
  * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, RECORD_REFUSED (a CSV header)
  */
 export async function openInput(spec: InputSpec): Promise<InputReader> {
+  try {
+    return await openReader(spec)
+  } catch (error) {
+    await spec.bytes.close()
+    throw error
+  }
+}
+
+async function openReader(spec: InputSpec): Promise<InputReader> {
   const { bytes, resume } = spec
   const format = await detectFormat(bytes, spec.format)
+  if (!isText(format)) {
+    if (spec.follow === true) {
+      throw new SluiceError(
+        'CONFIG_INVALID',
+        `${bytes.name}: a ${format} file cannot be followed`,
+        {
+          fix: 'leave --follow out',
+        },
+      )
+    }
+    const { openWhole } = await import('./open-whole.ts')
+    const recordsMax = spec.limits?.batchRecordsMax
+    return await openWhole({
+      bytes,
+      format,
+      target: spec.target,
+      ...(resume === undefined ? {} : { resume }),
+      ...(recordsMax === undefined ? {} : { recordsMax }),
+    })
+  }
   const parser = await textParser(spec, format)
   const prefix =
     resume === undefined || resume.position === 0n
@@ -68,21 +98,11 @@ export async function openInput(spec: InputSpec): Promise<InputReader> {
   })
 }
 
-async function textParser(spec: InputSpec, format: InputFormat): Promise<RecordParser> {
-  switch (format) {
-    case 'ndjson':
-      return await Promise.resolve(new NdjsonParser(new JsonColumns(spec.target)))
-    case 'csv': {
-      const shape = await csvShape(spec.bytes, spec.csv ?? {})
-      const columns = csvColumns(shape, spec.target, spec.bytes.name)
-      const skipHeader = shape.hasHeader && (spec.resume?.position ?? 0n) === 0n
-      const sink = new CsvColumns(spec.target, shape, columns)
-      return new CsvParser(sink, { delimiter: shape.delimiter, skipHeader })
-    }
-    case 'parquet':
-    case 'arrow':
-      throw new SluiceError('INPUT_UNREADABLE', `${spec.bytes.name}: ${format} is not read yet`)
-    default:
-      throw new SluiceError('INVARIANT_BROKEN', 'every format has a reader')
-  }
+async function textParser(spec: InputSpec, format: 'ndjson' | 'csv'): Promise<RecordParser> {
+  if (format === 'ndjson') return new NdjsonParser(new JsonColumns(spec.target))
+  const shape = await csvShape(spec.bytes, spec.csv ?? {})
+  const columns = csvColumns(shape, spec.target, spec.bytes.name)
+  const skipHeader = shape.hasHeader && (spec.resume?.position ?? 0n) === 0n
+  const sink = new CsvColumns(spec.target, shape, columns)
+  return new CsvParser(sink, { delimiter: shape.delimiter, skipHeader })
 }

@@ -16,8 +16,8 @@ const open = (text: string, format: 'ndjson' | 'csv'): Promise<InputBytes> =>
   })
 
 async function infer(text: string, options: Options = {}): Promise<Inferred> {
-  const format = options.format ?? 'ndjson'
-  return await inferInput({ format, ...options, bytes: await open(text, format) })
+  const format = options.format === 'csv' ? 'csv' : 'ndjson'
+  return await inferInput({ ...options, format, bytes: await open(text, format) })
 }
 
 const typesOf = ({ fields }: Inferred): Record<string, string> =>

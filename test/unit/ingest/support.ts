@@ -40,10 +40,14 @@ export async function openText(
 
 export async function drain(reader: InputReader): Promise<readonly InputBatch[]> {
   const batches: InputBatch[] = []
-  for (;;) {
-    const batch = await reader.next()
-    if (batch === undefined) return batches
-    batches.push(batch)
+  try {
+    for (;;) {
+      const batch = await reader.next()
+      if (batch === undefined) return batches
+      batches.push(batch)
+    }
+  } finally {
+    await reader.close()
   }
 }
 

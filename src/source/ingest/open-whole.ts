@@ -1,0 +1,185 @@
+import { openAsBlob } from 'node:fs'
+import { open } from 'node:fs/promises'
+import {
+  type DataType as ArrowType,
+  type Field as ArrowField,
+  type RecordBatch,
+  RecordBatchReader,
+  type Schema,
+} from 'apache-arrow'
+import type { ParquetFile } from 'parquet-wasm'
+import { SluiceError } from '../../core/errors.ts'
+import { checkSchema } from '../../core/schema/check-schema.ts'
+import type { Inferred } from '../../core/schema/infer.ts'
+import { fieldFromArrow } from '../../core/columns/arrow-type.ts'
+import { digestOf } from './identify.ts'
+import type { InputReader, InputTarget, ResumePoint } from './input.ts'
+import { InputBytes } from './input-bytes.ts'
+import { corrupt, WholeReader } from './whole-reader.ts'
+
+type WholeFormat = 'parquet' | 'arrow'
+
+/** Opens a Parquet or Arrow input; see `openInput`. */
+export async function openWhole(options: {
+  readonly bytes: InputBytes
+  readonly format: WholeFormat
+  readonly target: InputTarget
+  readonly resume?: ResumePoint
+  readonly recordsMax?: number
+}): Promise<InputReader> {
+  const { bytes, format, target, resume } = options
+  const digest = await fileDigest(bytes)
+  if (resume !== undefined && resume.digest !== digest && digest !== '') {
+    throw new SluiceError('INPUT_CHANGED', `${bytes.name}: its content is not what was tiered`, {
+      fix: 'restore the file, or tier it as another input: --input-id NAME',
+    })
+  }
+  // Plain files are read by other handles.
+  if (isPlainFile(bytes)) await bytes.close()
+  return new WholeReader({
+    name: bytes.name,
+    format,
+    target,
+    batches: batchesOf(bytes, format),
+    digest,
+    skip: resume?.position ?? 0n,
+    recordsMax: options.recordsMax ?? 8192,
+    bytes,
+  })
+}
+
+/**
+ * The columns a Parquet or Arrow input carries, for a table that does not exist yet; nothing of the
+ * input is taken.
+ * @throws SluiceError SCHEMA_UNSUPPORTED, DATA_CORRUPT, INPUT_UNREADABLE
+ */
+export async function wholeFields(
+  bytes: InputBytes,
+  format: WholeFormat,
+  primaryKey: readonly string[] = [],
+): Promise<Inferred> {
+  try {
+    const schema = await schemaOf(bytes, format)
+    const fields = schema.fields.map((each: ArrowField<ArrowType>) => {
+      const field = fieldFromArrow(each, () => false)
+      const isKey = primaryKey.includes(field.name)
+      return isKey ? { ...field, type: { ...field.type, nullable: false } } : field
+    })
+    checkSchema(fields, bytes.name)
+    return { fields, notes: [] }
+  } catch (error) {
+    throw corrupt(error, bytes.name, format)
+  }
+}
+
+/** Empty for a stream: it is read once, so there is nothing to compare with later. */
+async function fileDigest(bytes: InputBytes): Promise<string> {
+  const { name, location } = bytes
+  if (location.kind === 'stream' || bytes.bytesTotal === undefined) return ''
+  const again = await InputBytes.open({ name, location })
+  try {
+    return await digestOf(again)
+  } finally {
+    await again.close()
+  }
+}
+
+function batchesOf(
+  bytes: InputBytes,
+  format: WholeFormat,
+): AsyncGenerator<RecordBatch, void, undefined> {
+  return format === 'parquet' ? parquetBatches(bytes) : arrowBatches(bytes)
+}
+
+async function* arrowBatches(bytes: InputBytes): AsyncGenerator<RecordBatch, void, undefined> {
+  const { location } = bytes
+  if (!isPlainFile(bytes) || location.kind === 'stream') {
+    yield* await RecordBatchReader.from(streamOf(bytes))
+    return
+  }
+  const file = await open(location.path, 'r')
+  try {
+    yield* await RecordBatchReader.from(file)
+  } finally {
+    await file.close()
+  }
+}
+
+async function* streamOf(bytes: InputBytes): AsyncGenerator<Uint8Array, void, undefined> {
+  refuseArrowFile(bytes.name, await bytes.head(8))
+  for (;;) {
+    const chunk = await bytes.read()
+    if (chunk === undefined) return
+    yield chunk
+  }
+}
+
+/** The schema of an Arrow file may be in its footer only, so it cannot be read in passing. */
+function refuseArrowFile(name: string, head: Buffer): void {
+  if (head.toString('latin1', 0, 6) !== 'ARROW1') return
+  throw new SluiceError(
+    'INPUT_UNREADABLE',
+    `${name}: an Arrow file needs to be a plain file, since it is read from its end`,
+    { fix: 'save it as a file and name that, or send the Arrow stream format' },
+  )
+}
+
+/** Neither compressed nor a pipe: any part of it can be read. */
+function isPlainFile(bytes: InputBytes): boolean {
+  return (
+    bytes.location.kind === 'file' && bytes.bytesTotal !== undefined && bytes.compression === 'none'
+  )
+}
+
+async function* parquetBatches(bytes: InputBytes): AsyncGenerator<RecordBatch, void, undefined> {
+  const file = await openParquet(bytes)
+  try {
+    const groups = file.metadata().numRowGroups()
+    for (let group = 0; group < groups; group += 1) {
+      const table = await file.read({ rowGroups: [group], batchSize: 8192 })
+      yield* RecordBatchReader.from(table.intoIPCStream())
+    }
+  } finally {
+    file.free()
+  }
+}
+
+async function openParquet(bytes: InputBytes): Promise<ParquetFile> {
+  const { location, name } = bytes
+  if (!isPlainFile(bytes) || location.kind === 'stream') {
+    throw new SluiceError(
+      'INPUT_UNREADABLE',
+      `${name}: Parquet needs a plain file, since it is read from its end`,
+      {
+        fix: 'save it as a file and name that',
+      },
+    )
+  }
+  // Late: the decoder is large, and most inputs are text.
+  const decoder = await import('parquet-wasm')
+  return await decoder.ParquetFile.fromFile(await openAsBlob(location.path))
+}
+
+async function schemaOf(bytes: InputBytes, format: WholeFormat): Promise<Schema> {
+  if (format === 'parquet') {
+    const file = await openParquet(bytes)
+    try {
+      return RecordBatchReader.from(file.schema().intoIPCStream()).open().schema
+    } finally {
+      file.free()
+    }
+  }
+  const { location } = bytes
+  if (!isPlainFile(bytes) || location.kind === 'stream') {
+    const head = await bytes.head(1024 * 1024)
+    refuseArrowFile(bytes.name, head)
+    return RecordBatchReader.from(head).open().schema
+  }
+  const file = await open(location.path, 'r')
+  try {
+    const reader = await RecordBatchReader.from(file)
+    return (await reader.open()).schema
+  } finally {
+    await file.close()
+  }
+}
