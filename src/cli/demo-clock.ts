@@ -77,7 +77,7 @@ export class PacedClock implements Clock {
       }
       signal?.addEventListener('abort', stop, { once: true })
       this.#sleepers.push(sleeper)
-      this.#arm()
+      if (sleeper === this.#next()) this.#arm()
     })
   }
 

@@ -5,7 +5,9 @@ import type { TierEvent } from './tier-request.ts'
 
 /** Between two lines where nothing can be redrawn. */
 const lineEveryMs = 10_000
-const barWidth = 20
+/** Cells of the bar, by whether the terminal is wide enough for all the rest beside it. */
+const barWidths = { wide: 20, narrow: 8 } as const
+const wideFrom = 92
 
 export type Progress = {
   event(event: TierEvent): void
@@ -73,6 +75,7 @@ export function showProgress(terminal: Terminal, now: () => number): Progress {
     const rate = at.bytes / elapsed
     const parts = [escapeText(at.input)]
     if (at.bytesTotal !== undefined && at.bytesTotal > 0) {
+      const barWidth = terminal.width >= wideFrom ? barWidths.wide : barWidths.narrow
       const share = Math.min(1, at.bytes / at.bytesTotal)
       const full = Math.floor(share * barWidth)
       const bar = marks.full.repeat(full) + style.dim(marks.empty.repeat(barWidth - full))
@@ -102,9 +105,9 @@ export function showProgress(terminal: Terminal, now: () => number): Progress {
   }
 }
 
-/** `11.2 M` from ten million on, all digits below: a bar has little room. */
+/** `11.2 M` from a million on, all digits below: a bar has little room. */
 function millions(count: bigint): string {
-  if (count < 10_000_000n) return formatCount(count)
+  if (count < 1_000_000n) return formatCount(count)
   const tenths = count / 100_000n
   return `${formatCount(tenths / 10n)}.${(tenths % 10n).toString()} M`
 }
