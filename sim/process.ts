@@ -216,10 +216,9 @@ export class SimProcess {
       resumed: resume.inputs,
       failures: 0,
     })
+    const newest = version.progress.kind === 'found' ? version.progress.snapshot : undefined
     const since =
-      version.progress.kind === 'found'
-        ? Math.max(0, this.#clock.now() - version.progress.snapshot.committedAt)
-        : undefined
+      newest === undefined ? undefined : Math.max(0, this.#clock.now() - newest.committedAt)
     this.#link.current.register({
       table: table.id,
       name,

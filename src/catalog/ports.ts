@@ -102,6 +102,11 @@ export interface LakeTable {
   load(): Promise<LoadedTable>
   /** The ledger in the header of a snapshot's manifest list. @throws SluiceError DATA_CORRUPT */
   headerLedger(snapshot: SnapshotEntry): Promise<string>
+  /**
+   * One more than the highest `__offset` in the live data files of each bucket, by the bounds of the
+   * manifests. @returns undefined when a file does not say.
+   */
+  dataEnds(table: LoadedTable): Promise<ReadonlyMap<Bucket, bigint> | undefined>
   /** Stages what the change needs and replaces exactly `base`. */
   swap(base: LoadedTable, change: TableChange): Promise<SwapOutcome>
 }

@@ -174,8 +174,9 @@ export class TieringSession {
   }
 
   #sinceFinish(version: ReadVersion): { readonly sinceFinishMs?: number } {
-    if (version.progress.kind !== 'found') return {}
-    const since = this.#ports.clock.now() - version.progress.snapshot.committedAt
+    const newest = version.progress.kind === 'found' ? version.progress.snapshot : undefined
+    if (newest === undefined) return {}
+    const since = this.#ports.clock.now() - newest.committedAt
     return { sinceFinishMs: Math.max(0, since) }
   }
 }

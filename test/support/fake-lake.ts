@@ -5,7 +5,7 @@ import type {
   SwapOutcome,
   TableChange,
 } from '../../src/catalog/ports.ts'
-import { millis, type SnapshotId } from '../../src/core/ids.ts'
+import { type Bucket, millis, type SnapshotId } from '../../src/core/ids.ts'
 
 /** What becomes of the next swap: whether it lands, and whether its reply arrives. */
 export type Fate = 'apply' | 'lose-reply' | 'vanish'
@@ -50,6 +50,13 @@ export class FakeLake implements LakeTable {
 
   headerLedger(): Promise<string> {
     return Promise.reject(new Error('ledgers are inline here'))
+  }
+
+  /** What the rows would say. */
+  ends: ReadonlyMap<Bucket, bigint> | undefined
+
+  dataEnds(): Promise<ReadonlyMap<Bucket, bigint> | undefined> {
+    return Promise.resolve(this.ends)
   }
 
   swap(base: LoadedTable, change: TableChange): Promise<SwapOutcome> {

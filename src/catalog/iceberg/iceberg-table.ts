@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isSluiceError, SluiceError } from '../../core/errors.ts'
+import type { Bucket } from '../../core/ids.ts'
 import type { Clock, IdSource } from '../../core/ports.ts'
 import { formatTableName } from '../../core/table-name.ts'
 import type {
@@ -13,6 +14,7 @@ import type {
 import type { NumberedRegister } from '../register/numbered.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { applyChange } from './apply-change.ts'
+import { dataEnds } from './data-ends.ts'
 import { readLedger } from './format/manifest-list.ts'
 import {
   readMetadata,
@@ -93,6 +95,10 @@ export class IcebergTable implements LakeTable {
     throw new SluiceError('DATA_CORRUPT', `${shown}: the ledger cannot be read (${why})`, {
       details: { file: shown, snapshot: snapshot.id },
     })
+  }
+
+  dataEnds(table: LoadedTable): Promise<ReadonlyMap<Bucket, bigint> | undefined> {
+    return dataEnds(this.#options.store, this.#options.folder, table)
   }
 
   /**

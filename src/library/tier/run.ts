@@ -148,6 +148,7 @@ class TierRun {
       start: this.#request.follow ? 'goes-on' : 'waits-one-freshness',
     })
     this.#opened = opened
+    this.#noteRollback(opened)
     this.#session.listen((event) => {
       this.#hear(event, opened)
     })
@@ -270,6 +271,15 @@ class TierRun {
         break
       default:
     }
+  }
+
+  #noteRollback({ version, resumed }: SessionTable): void {
+    const { progress } = version
+    if (progress.kind !== 'found' || progress.rolledBackFrom === undefined) return
+    const from = String(progress.rolledBackFrom)
+    const message = `${this.#name} was rolled back from snapshot ${from}: it goes on after round ${String(resumed?.round)}`
+    this.#receipt.notes.push(message)
+    this.#hooks.onEvent({ event: 'note', message })
   }
 
   /** Memory that runs short starts a round, whatever freshness says. */

@@ -11,15 +11,14 @@ import type { IdSource } from '../../core/ports.ts'
 import type { BucketEnds, InputsProgress } from '../../source/ports.ts'
 import { ledgerOf } from './held-table.ts'
 import type { CommitRange } from './judge.ts'
-import { type BucketProgress, encodeLedger, endsOf, type Ledger } from './ledger.ts'
+import { type BucketProgress, encodeLedger, type Ledger } from './ledger.ts'
 import { propertyKeys, summaryKeys } from './lineage.ts'
+import { encodeCopy } from './progress-copy.ts'
 import type { ReadVersion } from './progress.ts'
 import { encodeClaim, type Token } from './token.ts'
 
 /** A longer ledger moves from the summary into the header of the manifest list. */
 const inlineBytesMax = 4096
-/** Catalogs backed by Hive cap one property near 4,000 characters. */
-const propertyBytesMax = 2048
 
 /** The version of this package, written into summaries. */
 const version = '0.1.0'
@@ -68,6 +67,18 @@ export function roundChange(base: ReadVersion, round: RoundChange): TableChange 
     gaps: previous?.gaps ?? [],
     inputs: round.inputs(ends),
   }
+  return ledgerChange(base, ledger, round)
+}
+
+/**
+ * A snapshot that carries a ledger, with or without files: an operator's decision, or a sign of life
+ * above the commits of others, is an append without files.
+ */
+export function ledgerChange(
+  base: ReadVersion,
+  ledger: Ledger,
+  added: Pick<RoundChange, 'files' | 'forceFinished'>,
+): TableChange {
   const text = encodeLedger(ledger)
   const isInline = Buffer.byteLength(text) <= inlineBytesMax
   const summary = new Map<string, string>([
@@ -80,19 +91,19 @@ export function roundChange(base: ReadVersion, round: RoundChange): TableChange 
     [summaryKeys.ledger, isInline ? text : `manifest-list;sha256=${sha256(text)}`],
     [summaryKeys.version, version],
   ])
-  if (round.forceFinished) summary.set(summaryKeys.forceFinished, 'true')
-  const id = snapshotOf(round.commit)
+  if (added.forceFinished) summary.set(summaryKeys.forceFinished, 'true')
+  const id = snapshotOf(ledger.commit)
   return {
     snapshot: {
       id,
       operation: 'append',
       summary,
-      files: round.files,
+      files: added.files,
       ...(isInline ? {} : { headerLedger: text }),
     },
     setProperties: new Map([
-      [propertyKeys.token, encodeClaim({ token: round.token, commit: round.commit })],
-      [propertyKeys.progress, progressCopy(ledger, id, base.table.lastSequence + 1n)],
+      [propertyKeys.token, encodeClaim({ token: ledger.token, commit: ledger.commit })],
+      [propertyKeys.progress, encodeCopy(ledger, id, base.table.lastSequence + 1n)],
     ]),
   }
 }
@@ -100,16 +111,6 @@ export function roundChange(base: ReadVersion, round: RoundChange): TableChange 
 /** A new version that only raises the token: every commit bound to an older version now fails. */
 export function fenceChange(token: Token, commit: CommitId): TableChange {
   return { setProperties: new Map([[propertyKeys.token, encodeClaim({ token, commit })]]) }
-}
-
-function progressCopy(ledger: Ledger, snapshot: SnapshotId, sequence: bigint): string {
-  const place = { snapshot: String(snapshot), sequence: String(sequence) }
-  const ends = [...endsOf(ledger)]
-    .sort(([a], [b]) => a - b)
-    .map(([each, end]) => [null, each, String(end)])
-  const text = JSON.stringify({ ...place, ends })
-  if (Buffer.byteLength(text) <= propertyBytesMax) return text
-  return JSON.stringify({ ...place, sha256: sha256(JSON.stringify(ends)) })
 }
 
 function tokenText(token: Token): string {

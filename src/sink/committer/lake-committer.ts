@@ -17,6 +17,7 @@ import { drawCommit, fenceChange, roundChange, snapshotOf } from './changes.ts'
 import { type CommitPorts, commit, commitLimits, fencedError } from './commit.ts'
 import { followedBy, type HeldTable, ledgerOf, tokenFor } from './held-table.ts'
 import { type CommitRange, rivalOf } from './judge.ts'
+import { isKeepaliveDue, keepalive } from './keepalive.ts'
 import { endsOf } from './ledger.ts'
 import { type ReadVersion, readVersion as soundRead } from './progress.ts'
 import { showToken, type Token } from './token.ts'
@@ -56,6 +57,9 @@ async function planRound(assignment: Assignment, ports: LakeCommitterPorts): Pro
     version = await fence(held, token, version, ports)
     held.fenceFirst = false
     splits = await splitsOn(version, held, token, assignment.table, ports)
+  }
+  if (splits.length === 0 && isKeepaliveDue(version, ports.clock.now())) {
+    await keepalive(held, token, version, ports)
   }
   const context: PlanContext = { held, token, version }
   return { assignment, table, splits, context }

@@ -1,14 +1,24 @@
+import { createHash } from 'node:crypto'
 import type { LakeTable, LoadedTable, SnapshotEntry } from '../../catalog/ports.ts'
 import { SluiceError } from '../../core/errors.ts'
+import type { SnapshotId } from '../../core/ids.ts'
 import { unreachable } from '../../core/never.ts'
 import { decodeLedger, type Ledger } from './ledger.ts'
-import { findOwn, type LostReason, propertyKeys, summaryKeys } from './lineage.ts'
+import { findOwn, lineage, type LostReason, propertyKeys, summaryKeys } from './lineage.ts'
+import { prove, readCopy } from './progress-copy.ts'
 import { compareTokens, decodeClaim, type TokenClaim } from './token.ts'
 
 /** What one version of a table says about our progress. */
 export type Progress =
   | { readonly kind: 'fresh' }
-  | { readonly kind: 'found'; readonly ledger: Ledger; readonly snapshot: SnapshotEntry }
+  | {
+      readonly kind: 'found'
+      readonly ledger: Ledger
+      /** Absent when it was expired by another tool and the table property's copy is proven. */
+      readonly snapshot: SnapshotEntry | undefined
+      /** The property's copy is of a later commit: the branch was rolled back from it. */
+      readonly rolledBackFrom?: bigint
+    }
   | { readonly kind: 'lost'; readonly reason: LostReason; readonly error: SluiceError }
 
 /** A version together with what the judge asks about it. */
@@ -53,26 +63,65 @@ async function readProgress(
         details: { table: name, source: finding.source },
         fix: 'tier into another table',
       })
-    case 'lost':
+    case 'lost': {
+      const proven = await provenCopy(lake, table, finding)
+      if (proven !== undefined) return { kind: 'found', ledger: proven, snapshot: undefined }
       return { kind: 'lost', reason: finding.reason, error: lostError(table, finding, name) }
+    }
     case 'found': {
       const where = `${name} snapshot ${String(finding.snapshot.id)}`
       const inline = finding.snapshot.summary.get(summaryKeys.ledger)
-      const text =
-        inline === undefined || inline.startsWith('manifest-list')
-          ? await lake.headerLedger(finding.snapshot)
-          : inline
+      const inHeader = inline === undefined || inline.startsWith('manifest-list')
+      const text = inHeader ? await lake.headerLedger(finding.snapshot) : inline
+      const expected = /sha256=([0-9a-f]{64})/.exec(inline ?? '')?.[1]
+      if (inHeader && expected !== createHash('sha256').update(text).digest('hex')) {
+        throw new SluiceError(
+          'DATA_CORRUPT',
+          `${where}: its ledger is not the one it was made with`,
+        )
+      }
       const ledger = decodeLedger(text, where)
       if (ledger.table !== table.uuid) {
         throw new SluiceError('TABLE_REPLACED', `${where}: its ledger is of another table`, {
           details: { table: name, expected: ledger.table, found: table.uuid },
         })
       }
-      return { kind: 'found', ledger, snapshot: finding.snapshot }
+      return {
+        kind: 'found',
+        ledger,
+        snapshot: finding.snapshot,
+        ...rolledBack(table, finding.snapshot),
+      }
     }
     default:
       return unreachable(finding)
   }
+}
+
+/** A copy whose whole ledger is there and which is proven to belong to this lineage. */
+async function provenCopy(
+  lake: LakeTable,
+  table: LoadedTable,
+  finding: { readonly reason: LostReason; readonly missing?: SnapshotId },
+): Promise<Ledger | undefined> {
+  if (finding.reason !== 'chain-broken') return undefined
+  const copy = readCopy(table)
+  if (copy?.ledger?.table !== table.uuid) return undefined
+  if (prove(copy, finding.missing, undefined) !== undefined) return copy.ledger
+  return prove(copy, undefined, await lake.dataEnds(table)) === undefined ? undefined : copy.ledger
+}
+
+/** Properties stay where they are when a branch goes back, so they tell that it did. */
+function rolledBack(
+  table: LoadedTable,
+  newest: SnapshotEntry,
+): { readonly rolledBackFrom?: bigint } {
+  const copy = readCopy(table)
+  if (copy === undefined || copy.snapshot === newest.id) return {}
+  const isOutside = [...lineage(table)].every((each) => each.id !== copy.snapshot)
+  const isListed = [...table.snapshots.keys()].some((id) => id === copy.snapshot)
+  if (copy.sequence <= newest.sequence && !(isListed && isOutside)) return {}
+  return { rolledBackFrom: copy.snapshot }
 }
 
 function highestClaim(

@@ -1,6 +1,6 @@
 import type { Column } from '../../core/columns/column.ts'
 import { check } from '../../core/never.ts'
-import type { Part } from './plain.ts'
+import { type Part, viewOf } from './plain.ts'
 import type { Extremes, Range } from './range.ts'
 
 /**
@@ -23,16 +23,21 @@ export class BytesRange implements Range {
     let min = this.#min ?? kept(column.offsets, source, elementAt(part, part.from))
     let max = this.#max ?? min
     let shared = sharedPrefix(min, max)
+    const view = viewOf(source)
+    let minView = viewOf(min)
     for (let i = part.from; i < part.to; i += 1) {
       const at = indices === undefined ? first + i : (indices[i] ?? 0)
       const begin = offsets[at] ?? 0
       const size = Math.min((offsets[at + 1] ?? 0) - begin, keptBytesMax)
       // Where both extremes agree, one comparison serves both.
       let same = 0
+      const fours = Math.min(shared, size) - 4
+      while (same <= fours && view.getInt32(begin + same) === minView.getInt32(same)) same += 4
       while (same < shared && same < size && source[begin + same] === min[same]) same += 1
       const aboveMin = compareFrom(source, begin, size, min, same)
       if (aboveMin < 0) {
         min = kept(offsets, source, at)
+        minView = viewOf(min)
         shared = sharedPrefix(min, max)
       } else if (aboveMin > 0 && compareFrom(source, begin, size, max, same) > 0) {
         max = kept(offsets, source, at)

@@ -135,7 +135,7 @@ export class ColumnChunkEncoder {
       while (place.entries < run.entries) {
         const rowsMax = Math.min(pieceRowsMax, pageRowsMax - pageRows)
         const room = this.#pageBytes - pageBytes
-        const next = nextPlace(run, place, this.#leaf, fixedBytes, rowsMax, room)
+        const next = nextPlace(run, place, this.#leaf, { fixedBytes, rowsMax, bytesMax: room })
         this.#levels.append(run, place.entries, next.entries)
         pageBytes = take(run, { values: run.values, from: place.values, to: next.values })
         pageRows += next.rows - place.rows

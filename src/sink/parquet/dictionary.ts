@@ -1,6 +1,6 @@
 import type { Column } from '../../core/columns/column.ts'
 import { type Leaf, type Physical } from './file-schema.ts'
-import { wordsOf } from './plain.ts'
+import { viewOf, wordsOf } from './plain.ts'
 import type { Run } from './shred.ts'
 
 /** A dictionary page larger than this costs readers more than it saves. */
@@ -172,12 +172,14 @@ class WordsTable extends Table {
 class BytesTable extends Table {
   #offsets = new Int32Array(1 << 11)
   #arena = new Uint8Array(1 << 15)
+  #view = viewOf(this.#arena)
 
   addRun(run: Run, codes: Int32Array, done: number): boolean {
     const { column } = run
     if (column.layout !== 'bytes') return false
     const { offsets, values: source } = column
     const { indices, first, count } = run.values
+    const view = viewOf(source)
     for (let i = 0; i < count; i += 1) {
       const at = indices === undefined ? first + i : (indices[i] ?? 0)
       const begin = offsets[at] ?? 0
@@ -185,14 +187,17 @@ class BytesTable extends Table {
       this.seenBytes += 4 + end - begin
       if (end - begin > dictionaryBytesMax) return false
       let hash = 0x811c9dc5 ^ (end - begin)
-      for (let byte = begin; byte < end; byte += 1) {
-        hash = Math.imul(hash ^ (source[byte] ?? 0), 0x01000193)
+      let byte = begin
+      for (; byte + 4 <= end; byte += 4) {
+        hash = Math.imul(hash ^ view.getInt32(byte, true), 0x9e3779b1)
+        hash ^= hash >>> 15
       }
+      for (; byte < end; byte += 1) hash = Math.imul(hash ^ (source[byte] ?? 0), 0x01000193)
       hash ^= hash >>> 15
       const mask = this.slots.length - 1
       let slot = hash & mask
       let code = this.slots[slot] ?? empty
-      while (code !== empty && !this.#holds(code, hash, source, begin, end)) {
+      while (code !== empty && !this.#holds(code, hash, view, begin, end)) {
         slot = (slot + 1) & mask
         code = this.slots[slot] ?? empty
       }
@@ -218,13 +223,17 @@ class BytesTable extends Table {
     }
   }
 
-  #holds(code: number, hash: number, source: Uint8Array, begin: number, end: number): boolean {
+  #holds(code: number, hash: number, source: DataView, begin: number, end: number): boolean {
     if (this.hashes[code] !== hash) return false
-    const arena = this.#arena
+    const arena = this.#view
     let at = this.#offsets[code] ?? 0
     if ((this.#offsets[code + 1] ?? 0) - at !== end - begin) return false
-    for (let byte = begin; byte < end; byte += 1, at += 1) {
-      if (arena[at] !== source[byte]) return false
+    let byte = begin
+    for (; byte + 4 <= end; byte += 4, at += 4) {
+      if (arena.getInt32(at) !== source.getInt32(byte)) return false
+    }
+    for (; byte < end; byte += 1, at += 1) {
+      if (arena.getUint8(at) !== source.getUint8(byte)) return false
     }
     return true
   }
@@ -237,6 +246,7 @@ class BytesTable extends Table {
       const grown = new Uint8Array(Math.max(to, this.#arena.length * 2))
       grown.set(this.#arena.subarray(0, from))
       this.#arena = grown
+      this.#view = viewOf(grown)
     }
     if (code + 2 > this.#offsets.length) {
       const grown = new Int32Array(this.#offsets.length * 2)

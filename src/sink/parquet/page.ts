@@ -76,16 +76,17 @@ function prefixed(out: ByteBuffer, write: () => void): void {
   out.view.setUint32(at, out.length - at - 4, true)
 }
 
-/** The pages of one column chunk, in one piece of memory. */
+/** The pages of one column chunk. */
 export class PageWriter {
   codec = plainCodec
   readonly #thrift = new ThriftWriter()
-  readonly #out = new ByteBuffer(1 << 16)
+  #parts: Uint8Array[] = []
+  #bytes = 0
   /** Bytes of the pages and their headers as if nothing were compressed. */
   uncompressedBytes = 0
 
   get bytes(): number {
-    return this.#out.length
+    return this.#bytes
   }
 
   data(body: Uint8Array, entries: number, encoding: number): void {
@@ -108,10 +109,16 @@ export class PageWriter {
     })
   }
 
-  /** The chunk in memory of its own; the writer is then ready for the next chunk. */
+  /** The chunk in one piece; the writer is then ready for the next chunk. */
   take(): Uint8Array {
-    const chunk = this.#out.written().slice()
-    this.#out.clear()
+    const chunk = new Uint8Array(this.#bytes)
+    let at = 0
+    for (const part of this.#parts) {
+      chunk.set(part, at)
+      at += part.length
+    }
+    this.#parts = []
+    this.#bytes = 0
     this.uncompressedBytes = 0
     return chunk
   }
@@ -123,8 +130,9 @@ export class PageWriter {
     this.#thrift.int32(3, compressed.length)
     writeTypeHeader()
     const header = this.#thrift.finish()
-    this.#out.append(header)
-    this.#out.append(compressed)
+    // What is not compressed lies in a buffer that the next page overwrites.
+    this.#parts.push(header, compressed === body ? body.slice() : compressed)
+    this.#bytes += header.length + compressed.length
     this.uncompressedBytes += header.length + body.length
   }
 }

@@ -141,26 +141,30 @@ function appendDecimals(out: ByteBuffer, leaf: Leaf, words: Int32Array, part: Pa
 function appendBytes(out: ByteBuffer, offsets: Int32Array, source: Uint8Array, part: Part): void {
   const { indices, first } = part.values
   out.reserve(4 * (part.to - part.from) + partBytes(offsets, part))
-  const { bytes } = out
+  const { bytes, view: target } = out
+  const view = viewOf(source)
   let to = out.length
   for (let i = part.from; i < part.to; i += 1) {
     const at = indices === undefined ? first + i : (indices[i] ?? 0)
-    const begin = offsets[at] ?? 0
+    let from = offsets[at] ?? 0
     const end = offsets[at + 1] ?? 0
-    const size = end - begin
-    bytes[to] = size
-    bytes[to + 1] = size >> 8
-    bytes[to + 2] = size >> 16
-    bytes[to + 3] = size >> 24
+    target.setInt32(to, end - from, true)
     to += 4
-    if (size > loopBytesMax) {
-      bytes.set(source.subarray(begin, end), to)
-      to += size
-    } else {
-      for (let from = begin; from < end; from += 1) bytes[to++] = source[from] ?? 0
+    if (end - from > loopBytesMax) {
+      bytes.set(source.subarray(from, end), to)
+      to += end - from
+      continue
     }
+    // Four bytes at a time: the fastest copy of something short.
+    for (; from + 4 <= end; from += 4, to += 4) target.setInt32(to, view.getInt32(from, true), true)
+    for (; from < end; from += 1) bytes[to++] = source[from] ?? 0
   }
   out.length = to
+}
+
+/** The same bytes, to be read four at a time. */
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** Bytes of the values of a part, without their lengths. */

@@ -62,9 +62,32 @@ export function* runsByLeaf(
 
 /** The runs of all leaves below one top-level column, in the order of the file's columns. */
 export function shred(node: FileNode, column: Column): Run[] {
+  if (node.children.length === 0 && node.nullable) return [flatRun(column)]
   const runs: Run[] = []
   descend(node, column, wholeColumn(column.length), runs)
   return runs
+}
+
+/** The run of a column that is not nested: the same as below, in one pass over its bitmap. */
+function flatRun(column: Column): Run {
+  const { length, validity, bitOffset, nullCount } = column
+  const base = { column, rows: length, entries: length, repetition: undefined }
+  if (validity === undefined || nullCount === 0) {
+    const values = { indices: undefined, first: 0, count: length }
+    return { ...base, definition: undefined, values }
+  }
+  const definition = new Uint8Array(length)
+  const indices = new Int32Array(length)
+  let count = 0
+  for (let at = 0; at < length; at += 1) {
+    const bit = bitOffset + at
+    const isPresent = ((validity[bit >> 3] ?? 0) >> (bit & 7)) & 1
+    definition[at] = isPresent
+    // Written also where it is null: the next value overwrites it, and no branch can be mispredicted.
+    indices[count] = at
+    count += isPresent
+  }
+  return { ...base, definition, values: { indices, first: 0, count } }
 }
 
 function wholeColumn(rows: number): Entries {
