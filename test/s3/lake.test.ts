@@ -103,11 +103,11 @@ describe('a lake on S3', () => {
       const kinds = outcomes.map(({ kind }) => kind).sort()
       assert.deepEqual(kinds, ['applied', 'rejected', 'rejected'])
     }
-    const loaded = await writers[0]?.table?.load()
+    const loaded = await writers[0]?.load()
+    assert.equal(loaded?.snapshots.size, 3)
     let walked = 0
-    for (let id = loaded?.head; id !== undefined; walked += 1)
-      id = loaded?.snapshots.get(id)?.parent
-    assert.equal(walked, loaded?.snapshots.size, 'the lineage is one line')
+    for (let id = loaded.head; id !== undefined; walked += 1) id = loaded.snapshots.get(id)?.parent
+    assert.equal(walked, 3, 'the lineage is one line')
   })
 })
 
