@@ -1,4 +1,11 @@
-import { escapeText, formatBytes, formatClock, formatCount, formatSeconds } from '../core/text.ts'
+import {
+  counted,
+  escapeText,
+  formatBytes,
+  formatClock,
+  formatCount,
+  formatSeconds,
+} from '../core/text.ts'
 import { epochOf } from './render-receipt.ts'
 import type { Terminal } from './terminal.ts'
 import type { TierEvent } from './tier-request.ts'
@@ -56,7 +63,7 @@ export function showProgress(terminal: Terminal, now: () => number): Progress {
           break
         case 'committed': {
           if (terminal.isLive) break
-          const rows = `${formatCount(event.rows)} rows`
+          const rows = counted(event.rows, 'row')
           const forced = event.forceFinished ? ', force-finished' : ''
           const when = `${formatSeconds(event.seconds)}${forced}`
           const id =

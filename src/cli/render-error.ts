@@ -12,6 +12,8 @@ export type ErrorView = {
   readonly verbose: boolean
   /** Which signal ended the command, if one did. */
   readonly signal?: 'SIGINT' | 'SIGTERM' | undefined
+  /** Paths under this folder are shown as the user would type them there. */
+  readonly folder?: string
 }
 
 /** The exit status of a command that ends by this error. */
@@ -23,16 +25,15 @@ export function exitOf(error: unknown, signal?: 'SIGINT' | 'SIGTERM'): number {
 
 /** An error as a person reads it: what is wrong, then only the lines that add something. */
 export function renderError(error: unknown, view: ErrorView): string {
-  const { style } = view
   if (error instanceof ManyProblems) {
-    const lines = error.problems.flatMap((problem) => headAndFix(problem, style))
+    const lines = error.problems.flatMap((problem) => headAndFix(problem, view))
     return [...lines, codeLine(error, view)].join('\n')
   }
   const known = asSluiceError(error)
-  const lines = [headLine(known, style)]
-  if (known.where !== undefined) lines.push(`  where  ${shown(known.where)}`)
-  if (known.state !== undefined) lines.push(`  state  ${shown(known.state)}`)
-  if (known.fix !== undefined) lines.push(`  fix    ${shown(known.fix)}`)
+  const lines = [headLine(known, view)]
+  if (known.where !== undefined) lines.push(`  where  ${shown(known.where, view)}`)
+  if (known.state !== undefined) lines.push(`  state  ${shown(known.state, view)}`)
+  if (known.fix !== undefined) lines.push(`  fix    ${shown(known.fix, view)}`)
   // A slip on the command line needs no reference; the line above says what to type.
   if (known.code !== 'CONFIG_INVALID' || known.fix !== undefined) lines.push(codeLine(known, view))
   if (view.verbose) lines.push(...stackOf(error))
@@ -65,13 +66,14 @@ export function asSluiceError(error: unknown): SluiceError {
   })
 }
 
-function headAndFix(problem: SluiceError, style: Style): readonly string[] {
-  const head = headLine(problem, style)
-  return problem.fix === undefined ? [head] : [head, `  fix    ${shown(problem.fix)}`]
+function headAndFix(problem: SluiceError, view: ErrorView): readonly string[] {
+  const head = headLine(problem, view)
+  return problem.fix === undefined ? [head] : [head, `  fix    ${shown(problem.fix, view)}`]
 }
 
-function headLine(error: SluiceError, style: Style): string {
-  return `${style.bold(style.red('error:'))} ${shown(error.message)}`
+function headLine(error: SluiceError, view: ErrorView): string {
+  const { style } = view
+  return `${style.bold(style.red('error:'))} ${shown(error.message, view)}`
 }
 
 function codeLine(error: SluiceError, view: ErrorView): string {
@@ -80,8 +82,18 @@ function codeLine(error: SluiceError, view: ErrorView): string {
 }
 
 /** Messages may repeat text from records and file names; a last net under those that escape it. */
-function shown(text: string): string {
-  return redactUrls(escapeText(text))
+function shown(text: string, { folder }: ErrorView): string {
+  const near = folder === undefined || folder === '/' ? text : relativePaths(text, folder)
+  return redactUrls(escapeText(near))
+}
+
+function relativePaths(text: string, folder: string): string {
+  const found = text.split(`${folder}/`)
+  // In the middle of a longer path it is another folder.
+  return found.reduce((before, after) => {
+    const isStart = !/[\w.~-]$/.test(before)
+    return isStart ? `${before.replace(/file:\/\/$/, '')}./${after}` : `${before}${folder}/${after}`
+  })
 }
 
 function stackOf(error: unknown): readonly string[] {

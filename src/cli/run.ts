@@ -134,7 +134,7 @@ function fail(error: unknown, view: View): number {
   const { terminal, json, verbose, io } = view
   const signal = io.stop.by()
   terminal.clear()
-  terminal.error(renderError(error, { style: terminal.style, verbose, signal }))
+  terminal.error(renderError(error, { style: terminal.style, verbose, signal, folder: io.folder }))
   if (json !== undefined) {
     const schema = schemas[view.given.command ?? 'tier']
     terminal.result(writeJson({ schema, ok: false, error: errorJson(error, signal) }, json))

@@ -67,7 +67,12 @@ function report(
   if (receipt.error === undefined) return 0
   // Being told to stop is how a run that follows its input ends.
   if (request.follow && 'code' in receipt.error && receipt.error.code === 'STOPPED') return 0
-  const view = { style: terminal.style, verbose: context.verbose, signal }
+  const view = {
+    style: terminal.style,
+    verbose: context.verbose,
+    signal,
+    folder: context.around.folder,
+  }
   terminal.error(renderError(receipt.error, view))
   return exitOf(receipt.error, signal)
 }
