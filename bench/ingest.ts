@@ -45,6 +45,7 @@ for (let run = 0; run < 3; run += 1) {
   })
   const reader = await openInput({ bytes, target: { table: 'bench.flights', fields } })
   const start = performance.now()
+  const cpuStart = process.cpuUsage()
   let records = 0
   let position = 0n
   for (let batch = await reader.next(); batch !== undefined; batch = await reader.next()) {
@@ -52,7 +53,12 @@ for (let run = 0; run < 3; run += 1) {
     position = batch.endPosition
   }
   const seconds = (performance.now() - start) / 1000
+  const cpu = process.cpuUsage(cpuStart)
+  const cpuSeconds = (cpu.user + cpu.system) / 1e6
+  const cpuRate = Number(position) / 1e6 / cpuSeconds
   const rate = Number(position) / 1e6 / seconds
   const rows = Math.round(records / seconds).toLocaleString('en-US')
-  console.log(`${format}  ${records} records  ${rate.toFixed(1)} MB/s  ${rows} rows/s`)
+  console.log(
+    `${format}  ${records} records  ${rate.toFixed(1)} MB/s  ${rows} rows/s  ${cpuRate.toFixed(1)} MB per CPU second`,
+  )
 }

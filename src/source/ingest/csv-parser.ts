@@ -73,7 +73,7 @@ export class CsvParser implements RecordParser {
         this.#lines += lines
         return { at: next, records, lines, why: 'bad', bad }
       }
-      lines += countLines(data, at, scanner.next)
+      lines += scanner.lines
       at = scanner.next
       if (records >= bounds.recordsMax || at >= bounds.stopAt) {
         this.#lines += lines

@@ -15,6 +15,8 @@ export class CsvScanner {
   /** After `scan`: where the record's text ends, and where the next record begins. */
   end = 0
   next = 0
+  /** Newlines in `[from, next)`, after a scan that found a record. */
+  lines = 0
 
   /** @param delimiter One ASCII character; see `checkedCsv`. */
   constructor(delimiter: string) {
@@ -28,6 +30,7 @@ export class CsvScanner {
    */
   scan(data: Buffer, from: number, to: number, final: boolean): boolean {
     this.fields = 0
+    this.lines = 0
     let at = from
     for (;;) {
       const first = at
@@ -53,6 +56,7 @@ export class CsvScanner {
       if (at >= to || data[at] === newline) {
         this.end = at > from && data[at - 1] === carriage ? at - 1 : at
         this.next = Math.min(at + 1, to)
+        if (at < to) this.lines += 1
         return true
       }
       at += 1
@@ -64,8 +68,13 @@ export class CsvScanner {
     let kind = 1
     let at = start + 1
     for (;;) {
-      const close = data.indexOf(quote, at)
-      if (close === -1 || close >= to) {
+      let close = at
+      for (; close < to; close += 1) {
+        const byte = data[close]
+        if (byte === quote) break
+        if (byte === newline) this.lines += 1
+      }
+      if (close === to) {
         if (!final) return -1
         this.end = to
         this.next = to

@@ -116,7 +116,8 @@ export class InputBytes {
   async close(): Promise<void> {
     this.#ended = true
     await this.#stored.close()
-    await this.#chunks.return?.()
+    // Not awaited: a read of a pipe that is under way ends only when its writer does something.
+    void this.#chunks.return?.().catch(() => undefined)
   }
 
   async #next(): Promise<Uint8Array | undefined> {

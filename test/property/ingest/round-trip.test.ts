@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { batchToRows, rowsToBatch, type Row } from '../../../src/core/columns/rows.ts'
+import { batchToRows, rowsToBatch } from '../../../src/core/columns/rows.ts'
 import { takeBatch } from '../../../src/core/columns/take.ts'
 import { dateText } from '../../../src/core/values/temporal.ts'
 import { fieldsOf, read } from '../../unit/ingest/support.ts'
