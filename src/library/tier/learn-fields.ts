@@ -1,6 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { Inferred } from '../../core/schema/infer.ts'
-import { inferInput, isText } from '../../source/ingest/infer-input.ts'
+import { inferInput } from '../../source/ingest/infer-input.ts'
 import type { InputBytes } from '../../source/ingest/input-bytes.ts'
 import { detectFormat } from '../../source/ingest/input-format.ts'
 import { csvOptions } from './open-source.ts'
@@ -17,7 +17,6 @@ export async function learnFields(
 ): Promise<Inferred> {
   if (bytes === undefined) throw new SluiceError('CONFIG_INVALID', 'there is no input')
   const format = await detectFormat(bytes, request.inputFormat)
-  if (!isText(format)) throw new SluiceError('INPUT_UNREADABLE', 'not yet')
   return inferInput({
     bytes,
     format,
