@@ -8,6 +8,7 @@ import type { DataType, IdField } from '../src/core/schema/types.ts'
 import { loadZstd } from '../src/sink/parquet/codec.ts'
 import { columnarEncoder } from '../src/sink/parquet/columnar.ts'
 import type { ParquetEncoder } from '../src/sink/parquet/encoder.ts'
+import { wasmEncoder } from '../src/sink/parquet/wasm.ts'
 
 const rows = Number(process.argv[2] ?? 1 << 20)
 const rounds = Number(process.argv[3] ?? 5)
@@ -117,6 +118,7 @@ const candidates = [
     encoder: columnarEncoder(loadZstd),
     compression: 'zstd',
   },
+  { name: 'parquet-wasm, zstd', encoder: wasmEncoder, compression: 'zstd' },
   { name: 'columnar, no compression', encoder: columnarEncoder(loadZstd), compression: 'none' },
 ] as const
 
