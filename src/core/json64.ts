@@ -220,7 +220,7 @@ class Parser {
       }
     }
     this.#at = text.length
-    throw this.#error('it is cut')
+    throw this.#error('file is cut')
   }
 
   #unescape(start: number, end: number): string {
@@ -279,6 +279,6 @@ class Parser {
   #error(reason: string): SluiceError {
     const isCut = this.#at >= this.#text.length
     const byte = Buffer.byteLength(this.#text.slice(0, this.#at))
-    return syntaxError(this.#limits, byte, isCut ? 'it is cut' : reason)
+    return syntaxError(this.#limits, byte, isCut ? 'file is cut' : reason)
   }
 }

@@ -9,6 +9,7 @@ import {
   type SessionTable,
   TieringSession,
 } from '../tiering-session.ts'
+import { explainError, explainThrown, type Reached } from './explain-error.ts'
 import { type IngestContext, ingestInput } from './ingest-input.ts'
 import { Quarantine } from './quarantine.ts'
 import { ReceiptBuilder } from './receipt-builder.ts'
@@ -32,8 +33,17 @@ export async function tierInputs(
 ): Promise<Receipt> {
   const startedAt = ports.clock.monotonic()
   const lake = await openWarehouse(request.warehouse, ports)
-  const target = await openTarget(request, hooks, lake, ports)
   const receipt = new ReceiptBuilder()
+  const reached: Reached = {
+    warehouse: request.warehouse,
+    table: formatTableName(request.table),
+    rounds: receipt.rounds,
+    records: undefined,
+    snapshotId: undefined,
+  }
+  const target = await openTarget(request, hooks, lake, ports).catch(async (error: unknown) => {
+    throw await explainThrown(error, reached)
+  })
   receipt.created = target.created
   receipt.notes.push(...target.notes)
   if (target.created) tellCreated(target, hooks)
@@ -48,7 +58,12 @@ export async function tierInputs(
       start < restartsMax &&
       !request.inputs.includes('-')
     if (isRestart) continue
-    return run.receipt(error, (ports.clock.monotonic() - startedAt) / 1000)
+    const seconds = (ports.clock.monotonic() - startedAt) / 1000
+    const end = run.receipt(error, seconds)
+    if (error === undefined) return end
+    const { snapshotId } = end
+    const records = end.rowsBefore + end.rows
+    return { ...end, error: await explainError(error, { ...reached, records, snapshotId }) }
   }
 }
 
@@ -67,6 +82,7 @@ class TierRun {
   #opened: SessionTable | undefined
   #job: RunningJob | undefined
   #inputsEnded = false
+  #isResumingTold = false
   #failures = 0
   #failure: SluiceError | undefined
   #wake: () => void = () => undefined
@@ -153,6 +169,7 @@ class TierRun {
       this.#hear(event, opened)
     })
     this.#session.source.onGrown(() => {
+      this.#tellResuming(opened)
       this.#wantRound(opened)
     })
     this.#job = this.#session.start(() => this.#inputsEnded)
@@ -280,6 +297,22 @@ class TierRun {
     const message = `${this.#name} was rolled back from snapshot ${from}: it goes on after round ${String(resumed?.round)}`
     this.#receipt.notes.push(message)
     this.#hooks.onEvent({ event: 'note', message })
+  }
+
+  /** Said once there is something new: a run that adds nothing fences nobody. */
+  #tellResuming({ held, resumed, version }: SessionTable): void {
+    if (this.#isResumingTold || !held.fenceFirst || resumed === undefined) return
+    this.#isResumingTold = true
+    let records = 0n
+    for (const { origin, end } of resumed.buckets.values()) records += end - origin
+    const fenced = version.claim?.token.incarnation
+    this.#hooks.onEvent({
+      event: 'resuming',
+      table: this.#name,
+      records,
+      round: resumed.round,
+      ...(fenced === undefined ? {} : { fenced }),
+    })
   }
 
   /** Memory that runs short starts a round, whatever freshness says. */

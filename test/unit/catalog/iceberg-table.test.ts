@@ -138,7 +138,7 @@ test('a damaged newest version is named with its byte, and no older one is taken
   assert.equal(error.code, 'DATA_CORRUPT')
   assert.equal(
     error.message,
-    '/lake/demo/clicks/metadata/v2.metadata.json: not JSON from byte 100 on (it is cut)',
+    '/lake/demo/clicks/metadata/v2.metadata.json: not JSON from byte 100 on (file is cut)',
   )
   assert.equal(error.state, 'nothing was changed; v1 is whole')
   assert.match(error.fix ?? '', /will not go back to v1 by itself/)

@@ -74,9 +74,9 @@ test('damage is named', () => {
     [written.replace('"last-updated-ms":1796077773587', '"last-updated-ms":"x"'), /whole number/],
     [written.replace('"format-version":2', '"format-version":9'), /format version 9 is not known/],
     [without('snapshots'), /snapshot 3105213559702531413 is not listed/],
-    [written.slice(0, 500), /not JSON from byte 500 on \(it is cut\)/],
+    [written.slice(0, 500), /not JSON from byte 500 on \(file is cut\)/],
     ['[]', /not a JSON object/],
-    ['', /not JSON from byte 0 on \(it is cut\)/],
+    ['', /not JSON from byte 0 on \(file is cut\)/],
   ]
   for (const [text, message] of damages) {
     assert.throws(

@@ -62,7 +62,7 @@ test('keys of the prototype are data', () => {
 
 test('an error names the byte where the text stops being JSON', () => {
   assert.deepEqual(failure('{"a":1,'), {
-    message: 'v7.metadata.json: not JSON from byte 7 on (it is cut)',
+    message: 'v7.metadata.json: not JSON from byte 7 on (file is cut)',
     byte: 7,
   })
   assert.equal(failure('{"ä":x}').byte, 6, 'bytes, not characters')

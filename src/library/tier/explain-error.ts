@@ -1,0 +1,139 @@
+import { readFile, stat, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { pathOf } from '../../catalog/store/local-store.ts'
+import { type ErrorOptions, isSluiceError, SluiceError } from '../../core/errors.ts'
+import { formatBytes, formatCount } from '../../core/text.ts'
+
+/** How far a run came before an error ended it. */
+export type Reached = {
+  readonly warehouse: string
+  readonly table: string
+  /** Rounds that this run committed. */
+  readonly rounds: readonly { readonly round: number }[]
+  /** Records in the lake now; undefined before the table was opened. */
+  readonly records: bigint | undefined
+  readonly snapshotId: bigint | undefined
+}
+
+/** Adds to an error what only the run knows: what is in the lake, and why the disk refused. */
+export async function explainError(error: SluiceError, reached: Reached): Promise<SluiceError> {
+  switch (error.code) {
+    case 'RECORD_REFUSED':
+    case 'LIMIT_EXCEEDED':
+      return refusedRecord(error, reached)
+    case 'STORE_DENIED':
+      return denied(error, reached)
+    case 'DISK_FULL':
+      return diskFull(error, reached)
+    default:
+      return error
+  }
+}
+
+/** Everything before the record is in: reading stopped there, and the rest was drained. */
+function refusedRecord(error: SluiceError, reached: Reached): SluiceError {
+  const line = error.details['recordLine'] ?? error.details['line']
+  if (error.state !== undefined || (typeof line !== 'number' && typeof line !== 'bigint')) {
+    return error
+  }
+  const at = BigInt(line)
+  const nothing = `nothing from line ${String(line)} on is`
+  const { snapshotId } = reached
+  if (at === 1n || snapshotId === undefined) {
+    return again(error, error.message, { state: `${nothing} in the lake` })
+  }
+  const before = at === 2n ? 'line 1 is' : `lines 1 to ${String(at - 1n)} are`
+  const state = `${before} in the lake (snapshot ${snapshotId.toString()}); ${nothing}`
+  return again(error, error.message, { state })
+}
+
+async function denied(error: SluiceError, reached: Reached): Promise<SluiceError> {
+  const { path, errno } = error.details
+  if (typeof path !== 'string' || typeof errno !== 'string') return error
+  const folder = await nearestFolder(path)
+  if (folder === undefined || folder.path === path) return error
+  const { uid, mode } = folder
+  const rights = `owner ${await userName(uid)}, mode ${(mode & 0o7777).toString(8)}`
+  const message = `${folder.path}: cannot create files (${errno}, ${rights})`
+  return again(error, message, { state: stateOf(reached) })
+}
+
+async function diskFull(error: SluiceError, reached: Reached): Promise<SluiceError> {
+  const bucket = error.details['bucket']
+  const what = typeof bucket === 'number' ? `bucket ${String(bucket)}` : 'metadata'
+  const folder = pathOf(reached.warehouse)
+  const free = await freeBytes(folder)
+  const left = free === undefined ? '' : ` (${formatBytes(free)} free)`
+  const at =
+    reached.records === undefined || reached.records === 0n
+      ? ''
+      : `: it goes on at record ${formatCount(reached.records)}`
+  return again(error, `${folder}: disk full while writing ${what} of ${reached.table}${left}`, {
+    state: stateOf(reached),
+    fix: `free space, run again${at}`,
+  })
+}
+
+function stateOf({ rounds, records }: Reached): string {
+  const [first] = rounds
+  const last = rounds.at(-1)
+  if (first === undefined || last === undefined) {
+    if (records === undefined) return 'nothing was written'
+    return records === 0n
+      ? 'the table is made and empty; this round left nothing'
+      : `${formatCount(records)} records were in the lake before; this run added nothing`
+  }
+  const which =
+    first.round === last.round
+      ? `round ${String(first.round)} is`
+      : `rounds ${String(first.round)} to ${String(last.round)} are`
+  return `${which} in the lake; this round left nothing`
+}
+
+function again(error: SluiceError, message: string, options: ErrorOptions): SluiceError {
+  return new SluiceError(error.code, message, {
+    details: error.details,
+    effect: error.effect,
+    cause: error.cause ?? error,
+    ...(error.fix === undefined ? {} : { fix: error.fix }),
+    ...(error.where === undefined ? {} : { where: error.where }),
+    ...options,
+  })
+}
+
+type Folder = { readonly path: string; readonly uid: number; readonly mode: number }
+
+/** The path itself if it is there, else the folder above it that is. */
+async function nearestFolder(path: string): Promise<Folder | undefined> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      const { uid, mode } = await stat(at)
+      return { path: at, uid, mode }
+    } catch {
+      if (at === dirname(at)) return undefined
+    }
+  }
+}
+
+async function userName(uid: number): Promise<string> {
+  try {
+    const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
+    return users.find((user) => user[2] === String(uid))?.[0] ?? String(uid)
+  } catch {
+    return String(uid)
+  }
+}
+
+async function freeBytes(folder: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(folder)
+    return bavail * bsize
+  } catch {
+    return undefined
+  }
+}
+
+/** Anything that was thrown, explained if it is an error of ours. */
+export async function explainThrown(error: unknown, reached: Reached): Promise<unknown> {
+  return isSluiceError(error) ? await explainError(error, reached) : error
+}
