@@ -69,6 +69,8 @@ export class DemoWorld {
   readonly #release: () => void
   #failure: Error | undefined
   #failures = 0
+  /** Tables whose next round was asked for while draining. */
+  readonly #asked = new Set<string>()
   #wake: () => void = () => undefined
 
   private constructor(
@@ -198,7 +200,12 @@ export class DemoWorld {
       const woken = new Promise<void>((resolve) => {
         this.#wake = resolve
       })
-      for (const { opened } of waiting) this.#session.coordinator.trigger(opened.table.id)
+      for (const { opened } of waiting) {
+        // Once for each round: a second request would be another round, of nothing.
+        if (this.#asked.has(opened.table.name)) continue
+        this.#asked.add(opened.table.name)
+        this.#session.coordinator.trigger(opened.table.id)
+      }
       await woken
     }
   }
@@ -218,6 +225,7 @@ export class DemoWorld {
       part.visibleUntil = Math.min(part.cutAt, this.#options.durationMs / 1000)
     }
     if (event.event === 'rejected') this.#rejected(event.error)
+    if (event.event !== 'state') this.#asked.delete(event.table)
     listener(event, at, commit)
     this.#wake()
   }
