@@ -95,11 +95,13 @@ async function nextBatch(reader: InputReader): Promise<InputBatch | SluiceError 
 
 /** Where the input is once `batch` is in. */
 function markOf(input: OpenedInput, batch: InputBatch): InputProgress {
+  // An Arrow stream has no digest.
+  const digest = batch.digest()
   return {
     name: basename(input.name),
     position: String(batch.endPosition),
     records: batch.startRecord + BigInt(batch.records.length),
-    digest: batch.digest(),
+    ...(digest === '' ? {} : { digest }),
     extra: new Map(),
     ...(batch.endedWithoutNewline || input.isWhole
       ? {
