@@ -34,6 +34,10 @@ export type EventKind = (typeof eventKinds)[number]
 /** A fault belongs to the nth request, so that a plan can be made smaller by leaving entries out. */
 export type StoreFault = {
   readonly call: number
+  /** Counts only requests that create if absent, which is what a commit hangs on. */
+  readonly ofCreates?: true
+  /** What becomes of the next requests of the same process. */
+  readonly then?: readonly FaultKind[]
   readonly kind: FaultKind
   /** How much later it is applied or answered. */
   readonly ms: number
@@ -139,17 +143,48 @@ function drawFaults(random: Random): readonly StoreFault[] {
   for (let call = 0; call < callsMax; call += 1) {
     for (const { kind, rate } of rates) {
       if (!random.isLucky(rate)) continue
-      faults.push({ call, kind, ms: random.between(1_000, 200_000) })
+      faults.push({ call, kind, ms: drawDelay(random) })
+      // A network that fails once often fails for a while.
+      faults.push({ call, kind, ms: drawDelay(random) })
       break
     }
+  }
+  return [...faults, ...drawCommitFaults(random)]
+}
+
+/** Faults at the moment that matters, often followed by more: a network that fails, fails for a while. */
+function drawCommitFaults(random: Random): readonly StoreFault[] {
+  const rate = random.isLucky(0.6) ? random.below(350) / 1000 : 0
+  const faults: StoreFault[] = []
+  for (let call = 1; call < 60; call += 1) {
+    if (!random.isLucky(rate)) continue
+    const then = Array.from({ length: random.pick([0, 0, 1, 2, 4, 12]) }, () =>
+      random.pick(followKinds),
+    )
+    const kind = random.pick(createKinds)
+    faults.push({ call, ofCreates: true, kind, ms: drawDelay(random), then })
   }
   return faults
 }
 
+const createKinds = ['lost-reply', 'delayed-apply', 'doubled', 'contended', 'slow'] as const
+const followKinds = [
+  'reject-before',
+  'corrupt-read',
+  'short-read',
+  'stale-read',
+  'delayed-apply',
+] as const
+
+/** As often short as long: what lands late has to meet what is tried next. */
+function drawDelay(random: Random): number {
+  return random.between(1, random.pick([300, 3_000, 30_000, 200_000]))
+}
+
 const rateMax: Readonly<Record<FaultKind, number>> = {
-  'reject-before': 0.04,
-  'lost-reply': 0.04,
-  'delayed-apply': 0.04,
+  'reject-before': 0.03,
+  'lost-reply': 0.03,
+  'delayed-apply': 0.03,
   contended: 0.06,
   doubled: 0.06,
   slow: 0.02,
@@ -164,7 +199,9 @@ function drawEvents(
   scenario: Scenario,
   options: PlanOptions,
 ): readonly WorldEvent[] {
-  const kinds = eventKinds.filter((kind) => belongsTo(kind, scenario) && random.isLucky(0.5))
+  const kinds = eventKinds.filter(
+    (kind) => belongsTo(kind, scenario) && random.isLucky(isOfStore(kind) ? 0.25 : 0.5),
+  )
   if (kinds.length === 0) return []
   const events: WorldEvent[] = []
   const count = random.between(1, 8)
@@ -183,9 +220,13 @@ function drawEvents(
   return events.sort((a, b) => a.at - b.at)
 }
 
+function isOfStore(kind: EventKind): boolean {
+  return kind === 'storm-503' || kind === 'disk-full'
+}
+
 function belongsTo(kind: EventKind, scenario: Scenario): boolean {
   if (scenario === 'all') return true
-  if (kind === 'storm-503' || kind === 'disk-full') return scenario === 'store'
+  if (isOfStore(kind)) return scenario === 'store'
   const isOfPeople = kind.startsWith('foreign') || kind === 'rollback' || kind === 'expire'
   return scenario === (isOfPeople ? 'people' : 'processes')
 }

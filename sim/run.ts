@@ -178,6 +178,9 @@ class Run {
     if (this.#running.get(place) !== running) return
     this.#running.delete(place)
     if (error !== undefined && stuckCodes.has(error.code)) this.#isStuck = true
+    if (error?.code === 'LOG_TRUNCATED') {
+      this.#fail(new Violation('I-29', `the log dropped what is not in the lake: ${error.message}`))
+    }
     if (this.#isHealed && (error === undefined || this.#isStuck)) {
       if (place > 0) return
       // A rollback behind the back of a process whose work was done is found by the next one.

@@ -44,7 +44,11 @@ export class SimStore {
   readonly #objects = new Map<string, SimObject>()
   readonly #stormUntil = { time: 0 }
   readonly #fullUntil = { time: 0 }
+  readonly #createFaults: ReadonlyMap<number, StoreFault>
+  /** What becomes of the next requests of a process. */
+  readonly #following = new Map<Pid, FaultKind[]>()
   #calls = 0
+  #creates = 0
   #isHealed = false
 
   constructor(
@@ -58,7 +62,14 @@ export class SimStore {
     this.#world = world
     this.#seed = options.seed
     this.#watcher = options.watcher
-    this.#faults = new Map(options.faults.map((fault) => [fault.call, fault]))
+    const byCall = (ofCreates: boolean): ReadonlyMap<number, StoreFault> =>
+      new Map(
+        options.faults
+          .filter((fault) => (fault.ofCreates ?? false) === ofCreates)
+          .map((fault) => [fault.call, fault]),
+      )
+    this.#faults = byCall(false)
+    this.#createFaults = byCall(true)
   }
 
   get objects(): ReadonlyMap<string, { readonly body: Uint8Array }> {
@@ -209,10 +220,7 @@ export class SimStore {
     this.#calls += 1
     const up = 1 + (drawAt(this.#seed, 2 * number) % 12)
     const down = 1 + (drawAt(this.#seed, 2 * number + 1) % 12)
-    const planned = this.#isHealed ? undefined : this.#faults.get(number)
-    const isMeant = planned !== undefined && faultsOf[operation].includes(planned.kind)
-    const fault = isMeant ? planned.kind : undefined
-    const ms = planned?.ms ?? 0
+    const { fault, ms } = this.#faultOf(pid, operation, number)
     if (fault !== undefined) this.#note(fault, pid, operation, location)
     const noAnswer = (): SluiceError =>
       new SluiceError('STORE_UNAVAILABLE', `${location}: no answer`)
@@ -263,6 +271,22 @@ export class SimStore {
           })
         })
     }
+  }
+
+  #faultOf(
+    pid: Pid,
+    operation: Operation,
+    number: number,
+  ): { readonly fault: FaultKind | undefined; readonly ms: number } {
+    if (operation === 'create') this.#creates += 1
+    if (this.#isHealed) return { fault: undefined, ms: 0 }
+    const ofCreate = operation === 'create' ? this.#createFaults.get(this.#creates) : undefined
+    const planned = ofCreate ?? this.#faults.get(number)
+    const next = this.#following.get(pid)?.shift()
+    if (ofCreate?.then !== undefined) this.#following.set(pid, [...ofCreate.then])
+    const kind = planned?.kind ?? next
+    const isMeant = kind !== undefined && faultsOf[operation].includes(kind)
+    return { fault: isMeant ? kind : undefined, ms: planned?.ms ?? 1_000 }
   }
 
   #put(location: string, body: Uint8Array): void {

@@ -58,6 +58,8 @@ export class IcebergTable implements LakeTable {
   readonly #shownName: string
   readonly #versions = new Map<string, Version>()
   readonly #manifests = new Map<string, StagedManifest | undefined>()
+  /** The newest version this process has seen, and of which table. */
+  #newest: { readonly version: number; readonly uuid: string } | undefined
 
   constructor(options: IcebergTableOptions) {
     this.name = options.name
@@ -77,6 +79,7 @@ export class IcebergTable implements LakeTable {
       throw await this.#explained(error, head.version)
     }
     this.#refuseMoved(metadata)
+    this.#refuseOlder(head.version, metadata.uuid)
     return this.#loaded({ version: head.version, location: head.location, metadata }, head.body)
   }
 
@@ -124,6 +127,7 @@ export class IcebergTable implements LakeTable {
     const outcome = await this.#options.register.create(version, body)
     if (outcome.kind !== 'applied') return outcome
     const location = this.#locationOf(version)
+    this.#newest = { version, uuid: next.uuid }
     return { kind: 'applied', table: this.#loaded({ version, location, metadata: next }, body) }
   }
 
@@ -197,6 +201,22 @@ export class IcebergTable implements LakeTable {
       `${this.#shownName} at ${to} says it lies at ${from}; a moved or copied table is only read`,
       { fix: `name the warehouse by its first path, or move it back`, details: { from, to } },
     )
+  }
+
+  /**
+   * A store may show what it had a while ago. Judged on a version older than one that was seen, an
+   * attempt that may still land would look dead.
+   */
+  #refuseOlder(version: number, uuid: string): void {
+    const seen = this.#newest
+    if (seen?.uuid === uuid && version < seen.version) {
+      throw new SluiceError(
+        'STORE_UNAVAILABLE',
+        `${this.#shownName}: the store shows v${version}, and has shown v${seen.version} before`,
+        { details: { version, seen: seen.version } },
+      )
+    }
+    this.#newest = { version, uuid }
   }
 
   async #explained(error: unknown, version: number): Promise<unknown> {

@@ -61,7 +61,12 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
       if (outcome.kind === 'rejected' && outcome.reason === 'contended') return { kind: 'rejected' }
       // A name that is taken may be taken by this very request, sent twice below us (NFS repeats a
       // link whose reply was lost), and an unknown outcome is resolved by reading.
-      const found = await store.read(location)
+      let found: Uint8Array | undefined
+      try {
+        found = await store.read(location)
+      } catch (cause) {
+        return { kind: 'unknown', cause }
+      }
       if (found !== undefined) {
         return Buffer.compare(found, body) === 0 ? { kind: 'applied' } : { kind: 'rejected' }
       }

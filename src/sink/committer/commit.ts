@@ -57,9 +57,10 @@ export type CommitJob = {
 }
 
 /**
- * The one commit loop. It holds one piece of judgement: on which versions an attempt is in doubt. A
- * doubtful attempt is dead once the version it was bound to has been replaced by another's, since
- * its number is taken; while that version is still the newest, it may land at any time.
+ * The one commit loop. It holds one piece of judgement: which attempts are open. A request that was
+ * sent may land as long as the version it was bound to is the newest, whatever its answer was: none,
+ * or a "taken" that was read back from a store that may have lied. It is dead once another version
+ * was read, since its number is taken. So the loop ends with a look.
  */
 export async function commit(
   job: CommitJob,
@@ -69,21 +70,22 @@ export async function commit(
   const { held, claim } = job
   const { judge = soundJudge, readVersion = soundRead } = ports
   const startedAt = ports.clock.monotonic()
-  const doubtful = new Set<string>()
+  /** Tokens of the versions that attempts were bound to. */
+  const open = new Set<string>()
   let lastCause: unknown
   held.drawn.add(claim.commit)
 
-  for (let attempt = 1; attempt <= limits.attemptsMax; attempt += 1) {
-    let version: ReadVersion
+  for (let attempt = 1; attempt <= limits.attemptsMax + 1; attempt += 1) {
     try {
-      version = attempt === 1 ? job.planned : await readVersion(held.lake, held.sourceId)
+      const version = attempt === 1 ? job.planned : await readVersion(held.lake, held.sourceId)
+      const { token } = version.table
+      for (const other of open) if (other !== token) open.delete(other)
       const verdict: Verdict =
         job.isLanded?.(version) === true
           ? { kind: 'committed', snapshotId: claim.snapshotId }
           : judge(version, claim)
-      if (verdict.kind !== 'apply') {
-        return settle(job, verdict, version, attempt, doubtful.has(version.table.token))
-      }
+      if (verdict.kind !== 'apply') return settle(job, verdict, version, attempt, open.size > 0)
+      if (attempt > limits.attemptsMax) break
       const outcome = await held.lake.swap(version.table, job.build(version))
       switch (outcome.kind) {
         case 'applied':
@@ -95,38 +97,42 @@ export async function commit(
             alreadyApplied: false,
           }
         case 'rejected':
+          open.add(token)
           break
         case 'unknown':
-          doubtful.add(version.table.token)
+          open.add(token)
           lastCause = outcome.cause
-          ports.journal.note({
-            level: 'warn',
-            event: 'commit.in_doubt',
-            message: 'no answer to a commit; reading whether it landed',
-            fields: {
-              table: held.lake.name.join('.'),
-              commit_id: claim.commit,
-              attempt,
-              epoch: showToken(claim.token),
-            },
-          })
+          noteDoubt(job, attempt, ports.journal)
           break
         default:
           return unreachable(outcome)
       }
     } catch (error) {
       if (!isSluiceError(error)) throw error
-      if (!isPassing(error)) return failed(job, error, doubtful.size > 0)
+      if (!isPassing(error)) return failed(job, error, open.size > 0)
       lastCause = error
     }
     if (ports.clock.monotonic() - startedAt > limits.budgetMs) break
     await ports.clock.sleep(pauseOf(attempt, ports.chance, limits))
   }
 
-  const name = held.lake.name.join('.')
-  if (doubtful.size > 0) return failed(job, contended(name, limits, lastCause), true)
-  if (isSluiceError(lastCause)) return { kind: 'rejected', error: lastCause }
-  return { kind: 'rejected', error: contended(name, limits, lastCause) }
+  const error = contended(held.lake.name.join('.'), limits, lastCause)
+  if (open.size > 0) return failed(job, error, true)
+  return { kind: 'rejected', error: isSluiceError(lastCause) ? lastCause : error }
+}
+
+function noteDoubt({ held, claim }: CommitJob, attempt: number, journal: Journal): void {
+  journal.note({
+    level: 'warn',
+    event: 'commit.in_doubt',
+    message: 'no answer to a commit; reading whether it landed',
+    fields: {
+      table: held.lake.name.join('.'),
+      commit_id: claim.commit,
+      attempt,
+      epoch: showToken(claim.token),
+    },
+  })
 }
 
 function settle(

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { SluiceError } from '../../../src/core/errors.ts'
 import {
   bucket,
   type CommitId,
@@ -144,6 +145,25 @@ describe('commit', () => {
     equal(codeOf(end), 'rejected COMMIT_FENCED')
     equal(end.kind === 'rejected' && end.error.effect, 'none')
     deepEqual(landed(lake), ['b'])
+  })
+
+  test('keeps its files in doubt when "taken" was the answer and nothing can be read', async () => {
+    const lake = new FakeLake()
+    const job = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
+    // It landed; the answer came from a second copy of the request, and then reads fail for good.
+    lake.swap = (_base, change) => {
+      lake.apply(change)
+      return Promise.resolve({ kind: 'rejected' })
+    }
+    lake.load = () => Promise.reject(new SluiceError('DATA_CORRUPT', 'v2: cut'))
+    equal(codeOf(await commit(job, ports)), 'unknown COMMIT_UNKNOWN')
+  })
+
+  test('looks once more when its last attempt had no answer', async () => {
+    const lake = new FakeLake()
+    const job = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
+    lake.fates = ['vanish', 'vanish', 'vanish', 'vanish', 'lose-reply']
+    equal(codeOf(await commit(job, ports)), 'committed')
   })
 
   test('says committed, not fenced, when it landed and was overtaken (order of questions)', async () => {

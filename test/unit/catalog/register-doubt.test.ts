@@ -1,0 +1,49 @@
+import { deepEqual, equal, rejects } from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileCatalog } from '../../../src/catalog/iceberg/file-catalog.ts'
+import { numberedRegister } from '../../../src/catalog/register/numbered.ts'
+import { memoryStore } from '../../../src/catalog/store/memory-store.ts'
+import type { ObjectStore } from '../../../src/catalog/store/object-store.ts'
+import { isSluiceError, SluiceError } from '../../../src/core/errors.ts'
+import { millis } from '../../../src/core/ids.ts'
+import { systemIds } from '../../../src/core/system.ts'
+
+const clock = { now: () => millis(1) }
+
+test('a number that is taken and cannot be read back leaves the outcome open', async () => {
+  const sound = memoryStore(clock)
+  const store: ObjectStore = {
+    ...sound,
+    createIfAbsent: async (location, body) => {
+      await sound.createIfAbsent(location, body)
+      return { kind: 'rejected', reason: 'exists' }
+    },
+    read: () => Promise.reject(new SluiceError('STORE_UNAVAILABLE', 'no answer')),
+  }
+  const outcome = await numberedRegister(store, 'file:///lake/t').create(1, Buffer.from('{}'))
+  equal(outcome.kind, 'unknown')
+})
+
+test('a version older than one that was seen is not taken for the newest', async () => {
+  const sound = memoryStore(clock)
+  let isStale = false
+  const hides = (location: string): boolean => isStale && location.endsWith('/v2.metadata.json')
+  const store: ObjectStore = {
+    ...sound,
+    size: (location) => (hides(location) ? Promise.resolve(undefined) : sound.size(location)),
+    list: async (prefix) => (await sound.list(prefix)).filter((each) => !hides(each.location)),
+  }
+  const catalog = fileCatalog({ store, warehouse: 'file:///lake', clock, ids: systemIds })
+  const { table } = await catalog.create({
+    name: ['demo', 't'],
+    schema: { fields: [{ name: 'n', type: { kind: 'bigint', nullable: false } }] },
+    bucketCount: 1,
+    properties: new Map(),
+  })
+  const outcome = await table.swap(await table.load(), { setProperties: new Map([['a', 'b']]) })
+  equal(outcome.kind, 'applied')
+  isStale = true
+  await rejects(table.load(), (error) => isSluiceError(error, 'STORE_UNAVAILABLE'))
+  isStale = false
+  deepEqual((await table.load()).properties.get('a'), 'b')
+})
