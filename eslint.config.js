@@ -29,8 +29,13 @@ const layers = {
   catalog: ['core'],
   sink: ['core', 'source', 'coordinator', 'catalog'],
   library: ['core', 'source', 'coordinator', 'catalog', 'sink'],
+  // An auditor that shares code with the writer would share its mistakes.
+  verify: ['core'],
 }
-const allLayers = ['core', 'source', 'coordinator', 'catalog', 'sink', 'library', 'cli']
+const allLayers = ['core', 'source', 'coordinator', 'catalog', 'sink', 'library', 'verify', 'cli']
+
+/** What a layer may import of another that it may not depend on as a whole. */
+const parts = { verify: { catalog: '(?!store/|iceberg/list-tables\\.ts$)' } }
 
 const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
   files: [`src/${layer}/**/*.ts`],
@@ -41,7 +46,7 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
         patterns: allLayers
           .filter((other) => other !== layer && !allowed.includes(other))
           .map((other) => ({
-            regex: `^(\\.\\./)+${other}/`,
+            regex: `^(\\.\\./)+${other}/${parts[layer]?.[other] ?? ''}`,
             message: `${layer} may not depend on ${other}.`,
           })),
       },
@@ -81,7 +86,7 @@ export default tseslint.config(
   },
   ...layerRules,
   {
-    files: ['src/{core,source,coordinator,catalog,sink}/**/*.ts'],
+    files: ['src/{core,source,coordinator,catalog,sink,verify}/**/*.ts'],
     ignores: ['src/catalog/store/*-store.ts', 'src/core/system.ts'],
     rules: {
       'no-restricted-globals': ['error', ...bannedGlobals],
