@@ -8,19 +8,17 @@ import {
   parseInstant,
   parseTime,
 } from '../values/temporal.ts'
+import { type ColumnBuilder } from './builder.ts'
+import { BytesBuilder } from './bytes-builder.ts'
 import {
   BitBuilder,
-  BytesBuilder,
-  type ColumnBuilder,
   Float32Builder,
   Float64Builder,
   Int128Builder,
   Int32Builder,
   Int64Builder,
-  ListBuilder,
-  MapBuilder,
-  StructBuilder,
-} from './builder.ts'
+} from './fixed-builders.ts'
+import { ListBuilder, MapBuilder, StructBuilder } from './nested-builders.ts'
 import type { Value } from './rows.ts'
 
 /** A value that its type does not take: `delay is "n/a"`, and what the type would take. */

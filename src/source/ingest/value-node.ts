@@ -1,18 +1,15 @@
 import { SluiceError } from '../../core/errors.ts'
+import { type ColumnBuilder, columnBuilder } from '../../core/columns/builder.ts'
+import { BytesBuilder } from '../../core/columns/bytes-builder.ts'
 import {
   BitBuilder,
-  BytesBuilder,
-  type ColumnBuilder,
   Float32Builder,
   Float64Builder,
   Int128Builder,
   Int32Builder,
   Int64Builder,
-  ListBuilder,
-  MapBuilder,
-  StructBuilder,
-  columnBuilder,
-} from '../../core/columns/builder.ts'
+} from '../../core/columns/fixed-builders.ts'
+import { ListBuilder, MapBuilder, StructBuilder } from '../../core/columns/nested-builders.ts'
 import { check } from '../../core/never.ts'
 import { formatType } from '../../core/schema/format-type.ts'
 import type { DataType, Field } from '../../core/schema/types.ts'
