@@ -1,3 +1,4 @@
+import type { Journal } from '../core/ports.ts'
 import type { Arguments } from './args.ts'
 import type { JsonIntegers } from './json.ts'
 import type { Problems } from './problems.ts'
@@ -12,6 +13,7 @@ export type CommandContext = {
   readonly found: Problems
   readonly around: Surroundings
   readonly terminal: Terminal
+  readonly journal: Journal
   /** Undefined: text is wanted. */
   readonly json: JsonIntegers | undefined
   readonly verbose: boolean

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { Journal } from '../core/ports.ts'
 import { nearest } from '../core/suggest.ts'
 import { type Arguments, parseArguments } from './args.ts'
 import type { Command } from './command.ts'
 import { type Config, type Environment, loadConfig } from './config.ts'
 import { helpText } from './help.ts'
+import { lineJournal, type LogFormat, logFormats, type LogLevel, logLevels } from './journal.ts'
 import { type JsonIntegers, writeJson } from './json.ts'
 import { type CommandName, commandNames, environmentName, optionTable } from './option-table.ts'
 import { type Problems, problems as newProblems } from './problems.ts'
@@ -27,17 +29,21 @@ export type CliIo = {
 }
 
 /** Each command is loaded when it runs, so that `--help` does not wait for engines. */
-export type Commands = Readonly<Record<'tier' | 'query' | 'demo', () => Promise<Command>>>
+export type Commands = Readonly<
+  Record<'tier' | 'query' | 'verify' | 'demo', () => Promise<Command>>
+>
 
 const ownCommands: Commands = {
   tier: async () => (await import('./tier.ts')).tierCommand,
   query: async () => (await import('./query.ts')).queryCommand,
+  verify: async () => (await import('./verify.ts')).verifyCommand,
   demo: async () => (await import('./demo.ts')).demoCommand,
 }
 
 const schemas: Readonly<Record<CommandName, string>> = {
   tier: 'sluice.receipt/1',
   query: 'sluice.query/1',
+  verify: 'sluice.verify/1',
   demo: 'sluice.receipt/1',
   help: 'sluice.help/1',
   version: 'sluice.version/1',
@@ -57,6 +63,14 @@ export async function run(io: CliIo, commands: Commands = ownCommands): Promise<
     const value = settings.get('json-bigint')
     return value === undefined ? 'number' : choice(value, ['number', 'string'])
   })
+  const level = found.attempt((): LogLevel => {
+    const value = settings.get('log-level')
+    return value === undefined ? 'warn' : choice(value, [...logLevels])
+  })
+  const format = found.attempt((): LogFormat => {
+    const value = settings.get('log-format')
+    return value === undefined ? 'text' : choice(value, [...logFormats])
+  })
   const terminal = openTerminal({
     stdout: io.stdout,
     stderr: io.stderr,
@@ -66,7 +80,21 @@ export async function run(io: CliIo, commands: Commands = ownCommands): Promise<
     now: io.now,
   })
   const json = settings.has('json') ? (integers ?? 'number') : undefined
-  const view: View = { terminal, json, verbose: settings.has('verbose'), io, given, config }
+  const journal = lineJournal({
+    terminal,
+    level: level ?? 'warn',
+    format: format ?? 'text',
+    now: () => new Date(),
+  })
+  const view: View = {
+    terminal,
+    journal,
+    json,
+    verbose: settings.has('verbose'),
+    io,
+    given,
+    config,
+  }
   let exit: number
   try {
     exit = await dispatch(view, found, commands)
@@ -79,6 +107,7 @@ export async function run(io: CliIo, commands: Commands = ownCommands): Promise<
 
 type View = {
   readonly terminal: Terminal
+  readonly journal: Journal
   readonly json: JsonIntegers | undefined
   readonly verbose: boolean
   readonly io: CliIo
@@ -117,6 +146,7 @@ async function dispatch(view: View, found: Problems, commands: Commands): Promis
     found,
     around: { environment: io.environment, folder: io.folder, config: view.config },
     terminal,
+    journal: view.journal,
     json: view.json,
     verbose: view.verbose,
     stop: io.stop,

@@ -9,5 +9,5 @@ export const tierRun: TierRun = (request, hooks) =>
     clock: systemClock,
     ids: systemIds,
     chance: seededChance(Number.parseInt(systemIds.bits128().slice(0, 8), 16)),
-    journal: silentJournal,
+    journal: hooks.journal ?? silentJournal,
   })

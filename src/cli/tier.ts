@@ -35,6 +35,7 @@ export async function tierWith(
     receipt = await run(request, {
       signal: stop.signal,
       stdin: context.stdin,
+      journal: context.journal,
       onEvent: (event) => {
         progress.event(event)
         if (isStreaming) writeEvent(event, context)

@@ -1,11 +1,15 @@
+import type { Journal } from '../../core/ports.ts'
 import type { TableName } from '../../catalog/ports.ts'
+import type { S3Options } from '../../catalog/store/s3-client.ts'
 
 /** What one `sluice tier` is asked to do, checked as far as that goes without reading anything. */
 export type TierRequest = {
   /** Paths as the user wrote them, globs expanded; `-` is stdin. */
   readonly inputs: readonly string[]
-  /** `file:///…` without a slash at the end. */
+  /** `file:///…` or `s3://…`, without a slash at the end. */
   readonly warehouse: string
+  /** How the bucket is reached, for a warehouse on S3. */
+  readonly s3?: S3Options
   readonly table: TableName
   /** Absent: 4 for a new table, whatever it is for an existing one. */
   readonly buckets?: number
@@ -69,6 +73,8 @@ export type TierHooks = {
   readonly signal: AbortSignal
   readonly stdin: NodeJS.ReadableStream
   readonly onEvent: (event: TierEvent) => void
+  /** Where notes for operators go; nowhere unless given. */
+  readonly journal?: Journal
 }
 
 export type Outcome =
