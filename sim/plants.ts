@@ -88,7 +88,7 @@ export const plants: readonly Plant[] = [
     says: 'a commit is judged when it is first tried and not when it is tried again (fluss 2648)',
     scenario: 'processes',
     seedsMax: 500,
-    seams: () => {
+    seams: (): Seams => {
       const judged = new Set<string>()
       return {
         judge: (version, claim) => {
@@ -111,7 +111,7 @@ export const plants: readonly Plant[] = [
     says: 'ends are read from the table property although the branch was rolled back',
     scenario: 'people',
     seedsMax: 200,
-    seams: () => reading(endsFromProperties),
+    seams: (): Seams => reading(endsFromProperties),
   },
   {
     name: 'newest-listed',
@@ -250,8 +250,8 @@ export function plantOf(name: string): Plant | undefined {
 type Claim = Parameters<typeof judge>[1]
 
 function withoutFollows(claim: Claim): Claim {
-  const { follows: _, ...rest } = claim
-  return rest
+  const { follows, ...rest } = claim
+  return follows === undefined ? claim : rest
 }
 
 /** A set that says it has everything. */
