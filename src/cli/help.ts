@@ -36,6 +36,18 @@ export const commandHelp: Readonly<Record<CommandName, CommandHelp>> = {
       'sluice query ./lake "from demo.flights" --as-of 2026-11-30T14:02:00Z',
     ],
   },
+  verify: {
+    usage: [
+      'sluice verify LAKE [TABLE] [options]',
+      'sluice verify [TABLE]   (LAKE from --warehouse)',
+    ],
+    about: 'audit from the lake alone that each record is there exactly once',
+    more: [
+      'LAKE is a warehouse, a table folder or a metadata.json; without TABLE every table is audited.',
+      'Nothing is written. Exit status: 0 clean, 1 faults found, 5 the audit could not finish.',
+    ],
+    examples: ['sluice verify ./lake', 'sluice verify ./lake demo.flights --level metadata'],
+  },
   demo: {
     usage: ['sluice demo [options]'],
     about: 'play three tables and one tiering job on a fast clock, then check the lake with DuckDB',

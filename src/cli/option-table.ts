@@ -1,5 +1,5 @@
 /** Commands of this version, in the order help lists them. */
-export const commandNames = ['tier', 'query', 'demo', 'help', 'version'] as const
+export const commandNames = ['tier', 'query', 'verify', 'demo', 'help', 'version'] as const
 export type CommandName = (typeof commandNames)[number]
 
 export type OptionSpec = {
@@ -28,7 +28,7 @@ export const optionTable: readonly OptionSpec[] = [
     value: 'LOCATION',
     environment: true,
     config: 'warehouse',
-    commands: ['tier', 'query', 'demo'],
+    commands: ['tier', 'query', 'verify', 'demo'],
     about: 'where the lake lies: a path or file:///…',
     standard: 'required; demo: ./sluice-demo',
   },
@@ -37,7 +37,7 @@ export const optionTable: readonly OptionSpec[] = [
     value: 'file',
     environment: true,
     config: 'catalog',
-    commands: ['tier', 'query'],
+    commands: ['tier', 'query', 'verify'],
     about: 'what names the current metadata of a table',
     standard: 'file',
   },
@@ -229,6 +229,14 @@ export const optionTable: readonly OptionSpec[] = [
   },
   { name: 'csv', commands: ['query'], about: 'print the rows as CSV' },
   {
+    name: 'level',
+    value: 'metadata|files|rows',
+    choices: ['metadata', 'files', 'rows'],
+    commands: ['verify'],
+    about: 'read metadata only, also lengths and row counts of files, or every row',
+    standard: 'rows',
+  },
+  {
     name: 'speed',
     value: 'N',
     commands: ['demo'],
@@ -266,7 +274,7 @@ export const optionTable: readonly OptionSpec[] = [
     name: 'config',
     value: 'FILE',
     environment: true,
-    commands: ['tier', 'query', 'demo'],
+    commands: ['tier', 'query', 'verify', 'demo'],
     about: 'configuration file',
     standard: './sluice.yaml if it is there',
   },
@@ -286,7 +294,7 @@ export const optionTable: readonly OptionSpec[] = [
     choices: ['text', 'json'],
     environment: true,
     config: 'log.format',
-    commands: ['tier', 'query', 'demo'],
+    commands: ['tier', 'query', 'verify', 'demo'],
     about: 'form of log lines',
     standard: 'text',
   },
@@ -296,7 +304,7 @@ export const optionTable: readonly OptionSpec[] = [
     choices: ['debug', 'info', 'warn', 'error'],
     environment: true,
     config: 'log.level',
-    commands: ['tier', 'query', 'demo'],
+    commands: ['tier', 'query', 'verify', 'demo'],
     about: 'debug, info, warn or error',
     standard: 'warn',
   },
@@ -315,7 +323,6 @@ const laterS3 = {
   with: 'S3 warehouses',
   fix: 'use a local path as warehouse',
 } as const
-const laterVerify = { value: true, with: 'sluice verify', fix: 'leave it out' } as const
 const laterSweep = { value: false, with: 'sluice sweep', fix: 'leave it out' } as const
 
 export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
@@ -332,14 +339,12 @@ export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
   ['fluss', { value: true, with: 'the Fluss source', fix: 'name a file or - as input' }],
   ['poll-interval', { value: true, with: 'the Fluss source', fix: 'leave it out' }],
   ['fresh', { value: false, with: 'union reads', fix: 'leave it out' }],
-  ['level', laterVerify],
   ['delete', laterSweep],
   ['older-than', { ...laterSweep, value: true }],
   ['force', laterSweep],
 ])
 
 export const laterCommands: ReadonlyMap<string, string> = new Map([
-  ['verify', 'the audit of a lake'],
   ['progress', 'the audit of a lake'],
   ['sweep', 'the removal of orphan files'],
   ['doctor', 'the checks of stores and engines'],

@@ -91,6 +91,7 @@ function elementRows(
 }
 
 function childAt(field: Field, at: number): Field | undefined {
+  // Its type is a parameter of the field, which Arrow leaves open.
   const type: DataType = field.type as DataType
   const children: readonly Field[] | undefined = type.children
   return children[at]

@@ -36,6 +36,7 @@ export function checkLineage(
         expected: showToken(highest.token),
         found: showToken(ledger.token),
         detail: `a commit of epoch ${showToken(ledger.token)} after one of epoch ${showToken(highest.token)}`,
+        also: `the higher one is snapshot ${highest.id.toString()}`,
       })
     } else highest = { token: ledger.token, id: snapshot.id }
     const rewound =
@@ -150,7 +151,7 @@ export function warnOfHistory(metadata: Metadata, history: History, findings: Fi
     findings.warn({
       kind: 'EXPIRED',
       snapshotIds: [oldest.snapshot.id, missing],
-      detail: `${before(oldest)}, whose history another tool has expired`,
+      detail: `${before(oldest)}, expired by another tool`,
     })
   }
   let parent: Link | undefined
@@ -189,9 +190,11 @@ export function expiredCount(history: History): bigint {
   return sequence > 1n ? sequence - 1n : 1n
 }
 
+/** How much is not known, before which snapshot. */
 function before(oldest: Link): string {
   const { sequence } = oldest.snapshot
-  return sequence > 1n ? `${counted(sequence - 1n, 'snapshot')} before it` : 'snapshots before it'
+  const many = sequence > 1n ? counted(sequence - 1n, 'snapshot') : 'snapshots'
+  return `${many} before ${oldest.snapshot.id.toString()}`
 }
 
 function changesText({ added, removed }: Link): string {
