@@ -77,7 +77,10 @@ export function roundChange(base: ReadVersion, round: RoundChange): TableChange 
 export function ledgerChange(
   base: ReadVersion,
   ledger: Ledger,
-  added: Pick<RoundChange, 'files' | 'forceFinished'>,
+  added: Pick<RoundChange, 'files' | 'forceFinished'> & {
+    /** More of the summary. */
+    readonly notes?: ReadonlyMap<string, string>
+  },
 ): TableChange {
   const text = encodeLedger(ledger)
   const isInline = Buffer.byteLength(text) <= inlineBytesMax
@@ -92,6 +95,7 @@ export function ledgerChange(
     [summaryKeys.version, version],
   ])
   if (added.forceFinished) summary.set(summaryKeys.forceFinished, 'true')
+  for (const [key, value] of added.notes ?? []) summary.set(key, value)
   const id = snapshotOf(ledger.commit)
   return {
     snapshot: {

@@ -206,9 +206,9 @@ function errorOf(
         { details: { ...details, found: verdict.by, head: version.table.head } },
       )
     case 'changed':
-      return new SluiceError('COMMIT_STALE', `${name}: its ${verdict.what} changed in a round`, {
+      return new SluiceError('COMMIT_STALE', `${name}: its ${verdict.what} changed meanwhile`, {
         details,
-        fix: 'run again: the round is planned on the new one',
+        fix: 'run again: it goes by the new one',
       })
     default:
       return unreachable(verdict)

@@ -1,6 +1,6 @@
 import type { SluiceError } from '../../core/errors.ts'
 import type { Bucket, CommitId, Offset, SnapshotId } from '../../core/ids.ts'
-import { placeOfCommit } from './lineage.ts'
+import { type LostReason, placeOfCommit } from './lineage.ts'
 import type { ReadVersion } from './progress.ts'
 import { compareTokens, type Token, type TokenClaim } from './token.ts'
 
@@ -29,6 +29,11 @@ export type CommitClaim = {
    * Absent for a commit without rows, which may follow any.
    */
   readonly follows?: CommitId | 'nothing'
+  /**
+   * An operator's decision, made on a table whose progress is lost for this reason. What it was
+   * decided by was seen on one history, so on another it does not hold.
+   */
+  readonly decides?: LostReason
   /** Commit ids this process drew under its tokens; an equal token on another id is a rival. */
   readonly drawn: ReadonlySet<CommitId>
 }
@@ -49,7 +54,7 @@ export type Verdict =
     }
   /** The newest own commit is not the one the round was planned on: overtaken or rolled back. */
   | { readonly kind: 'overtaken'; readonly by: CommitId | undefined }
-  | { readonly kind: 'changed'; readonly what: 'schema' | 'partition spec' }
+  | { readonly kind: 'changed'; readonly what: 'schema' | 'partition spec' | 'history' }
 
 /**
  * Decides, against the very version about to be replaced, whether a commit may be made on it.
@@ -71,7 +76,10 @@ export function judge(version: ReadVersion, claim: CommitClaim): Verdict {
     return { kind: 'replaced', found: 'a table without a branch' }
   }
 
-  if (progress.kind === 'lost') return { kind: 'lost', error: progress.error }
+  if (claim.decides !== undefined) {
+    const isSame = progress.kind === 'lost' && progress.reason === claim.decides
+    if (!isSame || table.head !== claim.planHead) return { kind: 'changed', what: 'history' }
+  } else if (progress.kind === 'lost') return { kind: 'lost', error: progress.error }
 
   const rival = rivalOf(version, claim)
   if (rival !== undefined) return { kind: 'fenced', by: rival }

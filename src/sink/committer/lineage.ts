@@ -11,6 +11,9 @@ export const summaryKeys = {
   ledger: 'sluice.ledger',
   forceFinished: 'sluice.force-finished',
   version: 'sluice.version',
+  /** Of an operator's decision: who made it, and why. */
+  by: 'sluice.by',
+  reason: 'sluice.reason',
   commitUser: 'commit-user',
 } as const
 export const propertyKeys = { token: 'sluice.token', progress: 'sluice.progress' } as const
