@@ -4,6 +4,8 @@ export type ConfigKey = {
   readonly option?: string
   /** Known, but with a later version; says what it comes with. */
   readonly later?: string
+  /** A credential: it may only be a reference to the environment, and is kept apart. */
+  readonly secret?: string
   readonly keys?: ConfigKeys
   readonly about?: string
 }
@@ -23,13 +25,25 @@ const sourceKeys: ConfigKeys = new Map<string, ConfigKey>([
   ['kv.memory.size', laterKey],
 ])
 
+const fromEnvironment = 'only as `${NAME}`'
+
+/** Names as Iceberg's own configurations have them, so that they can be pasted. */
+const s3Keys: ConfigKeys = new Map<string, ConfigKey>([
+  ['s3.endpoint', { option: 's3-endpoint' }],
+  ['s3.region', { option: 's3-region' }],
+  ['s3.path-style-access', { option: 's3-path-style' }],
+  ['s3.access-key-id', { secret: 'AWS_ACCESS_KEY_ID', about: fromEnvironment }],
+  ['s3.secret-access-key', { secret: 'AWS_SECRET_ACCESS_KEY', about: fromEnvironment }],
+  ['s3.session-token', { secret: 'AWS_SESSION_TOKEN', about: fromEnvironment }],
+])
+
 /** Keys at the top of the file. */
 export const rootKeys: ConfigKeys = new Map<string, ConfigKey>([
   ['version', { about: 'of this format: `1`' }],
   ['warehouse', { option: 'warehouse' }],
   ['catalog', { option: 'catalog' }],
   ['catalogs', { later: 'REST catalogs' }],
-  ['s3', { later: 'S3 warehouses' }],
+  ['s3', { keys: s3Keys }],
   ['color', { option: 'color' }],
   [
     'job',

@@ -12,7 +12,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { SluiceError } from '../core/errors.ts'
-import { isSecretName } from '../core/secret.ts'
+import { isSecretName, Secret } from '../core/secret.ts'
 import { didYouMean } from '../core/suggest.ts'
 import { formatTableName, parseTableName } from '../core/table-name.ts'
 import { quoteValue } from '../core/text.ts'
@@ -34,6 +34,8 @@ export type Config = {
   readonly file: string
   /** Values of options, by option name. */
   readonly options: ReadonlyMap<string, ConfigValue>
+  /** Credentials, by the environment variable that they stand for. */
+  readonly secrets: ReadonlyMap<string, Secret>
   readonly defaults: ReadonlyMap<string, ConfigValue>
   /** By canonical table name. */
   readonly tables: ReadonlyMap<string, TableConfig>
@@ -116,7 +118,8 @@ function readRoot(contents: unknown, path: string, walk: Walk): Config {
   const options = new Map<string, ConfigValue>()
   const defaults = new Map<string, ConfigValue>()
   const tables = new Map<string, TableConfig>()
-  if (contents === null) return { file: path, options, defaults, tables }
+  const secrets = new Map<string, Secret>()
+  if (contents === null) return { file: path, options, secrets, defaults, tables }
   for (const member of membersOf(contents, 'the file', rootKeys, walk)) {
     switch (member.key) {
       case 'version': {
@@ -129,7 +132,8 @@ function readRoot(contents: unknown, path: string, walk: Walk): Config {
       case 'job':
       case 'log':
       case 'source':
-        readOptions(member, options, walk)
+      case 's3':
+        readOptions(member, { options, secrets }, walk)
         break
       case 'defaults':
         readProperties(member, defaults, walk)
@@ -143,16 +147,26 @@ function readRoot(contents: unknown, path: string, walk: Walk): Config {
       }
     }
   }
-  return { file: path, options, defaults, tables }
+  return { file: path, options, secrets, defaults, tables }
 }
 
-function readOptions(section: Member, into: Map<string, ConfigValue>, walk: Walk): void {
+type Found = {
+  readonly options: Map<string, ConfigValue>
+  readonly secrets: Map<string, Secret>
+}
+
+function readOptions(section: Member, into: Found, walk: Walk): void {
   const keys: ConfigKeys = rootKeys.get(section.key)?.keys ?? new Map()
   for (const member of membersOf(section.value, section.key, keys, walk, section.at)) {
-    const option = keys.get(member.key)?.option
+    const { option, secret } = keys.get(member.key) ?? {}
+    if (secret !== undefined && !isReference(member.value)) {
+      refuse(walk, member, `${member.key} is a secret; a file only says where it is: \${${secret}}`)
+      continue
+    }
     const value = scalarOf(member, walk)
     if (value === undefined) continue
-    if (option !== undefined) into.set(option, value)
+    if (secret !== undefined) into.secrets.set(secret, new Secret(value.text))
+    else if (option !== undefined) into.options.set(option, value)
     else if (member.key === 'type' && value.text !== 'embedded') {
       refuse(walk, member, 'source type fluss comes with the Fluss source, not in this version')
     }
@@ -282,6 +296,11 @@ function textOf(scalar: Scalar): string {
 
 const reference = /\$\$\{|\$\{([^}]*)\}/g
 const referenceName = /^([A-Za-z_]\w*)(?::-(.*))?$/s
+
+/** Whether a value is nothing but the name of a variable: `${NAME}`. */
+function isReference(value: unknown): boolean {
+  return isScalar(value) && /^\$\{[A-Za-z_]\w*\}$/.test(textOf(value))
+}
 
 /** Replaces `${NAME}` and `${NAME:-default}`; `$${` stands for `${`. */
 function expand(raw: string, where: string, walk: Walk): string | undefined {

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathOf } from '../catalog/store/local-store.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { Location } from './location.ts'
 
@@ -12,7 +13,8 @@ const marker = join('_sluice', 'demo')
  * @throws SluiceError LOCATION_REFUSED for a folder with anything else in it
  */
 export async function prepareFolder(location: Location): Promise<boolean> {
-  const { path, shown } = location
+  const { shown } = location
+  const path = pathOf(location.url)
   const names = await namesIn(path, shown)
   let isAgain = false
   if (names.length > 0) {

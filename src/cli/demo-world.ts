@@ -104,16 +104,16 @@ export class DemoWorld {
       speed: Infinity,
     })
     const release = clock.hold()
-    const opened = await openWarehouse(warehouse, { clock, ids: systemIds })
+    const chance = seededChance(options.seed)
+    const opened = await openWarehouse(warehouse, { clock, chance, ids: systemIds })
     const store = pausingStore(opened.store, clock)
     const catalog = fileCatalog({ store, warehouse, clock, ids: systemIds })
     const draining = new AbortController()
     // One listener for each split, and one for each table.
     setMaxListeners(0, draining.signal, options.signal)
-    const chance = seededChance(options.seed)
     const session = new TieringSession(
       {
-        lake: { warehouse, store, catalog },
+        lake: { ...opened, store, catalog },
         memoryBytes: 768 * 1024 ** 2,
         readers: options.readers,
         aroundRunner: (runner) => pacedRunner(runner, clock, draining.signal),

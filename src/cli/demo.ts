@@ -12,7 +12,7 @@ import { type DemoCommit, DemoWorld } from './demo-world.ts'
 import { writeJson } from './json.ts'
 import { type Location, readLocation } from './location.ts'
 import { epochOf } from './render-receipt.ts'
-import { settingsOf, wholeNumber } from './settings.ts'
+import { type Given, settingsOf, wholeNumber } from './settings.ts'
 import { pad } from './style.ts'
 
 type DemoRequest = {
@@ -99,7 +99,7 @@ function readRequest({ given, found, around }: CommandContext): DemoRequest {
   // The place a demo is left in is named by its documentation; a shared warehouse is not for it.
   const flag = settings.get('warehouse')
   const place = flag ?? { text: './sluice-demo', subject: 'the demo', origin: 'flag' as const }
-  const lake = found.attempt(() => readLocation(place, around.folder))
+  const lake = found.attempt(() => readFolder(place, around.folder))
   if (given.positionals.length > 0) {
     found.add('CONFIG_INVALID', 'demo takes no arguments, only options')
   }
@@ -108,6 +108,15 @@ function readRequest({ given, found, around }: CommandContext): DemoRequest {
     throw new SluiceError('INVARIANT_BROKEN', 'a request without problems is complete')
   }
   return { lake, speed, seed, readers, durationMs }
+}
+
+/** The demo removes what an earlier one left, which is for a folder of this machine only. */
+function readFolder(place: Given, folder: string): Location {
+  const lake = readLocation(place, folder)
+  if (lake.url.startsWith('file:')) return lake
+  throw new SluiceError('LOCATION_REFUSED', `${lake.shown}: the demo writes into a local folder`, {
+    fix: '--warehouse ./sluice-demo',
+  })
 }
 
 function titleOf(request: DemoRequest, { terminal }: CommandContext): string {

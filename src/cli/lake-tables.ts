@@ -23,12 +23,12 @@ export async function tablesAt(
   store: ObjectStore,
   location: Location,
 ): Promise<readonly LakeEntry[]> {
-  const { path, url, shown } = location
-  if (/\.metadata\.json(?:\.gz)?$/.test(path)) {
-    return [{ name: nameOfFolder(dirname(dirname(path))), at: url }]
+  const { url, shown } = location
+  if (/\.metadata\.json(?:\.gz)?$/.test(url)) {
+    return [{ name: nameOfFolder(dirname(dirname(url))), at: url }]
   }
   if ((await findMetadata(store, url)) !== undefined) {
-    return [{ name: nameOfFolder(path), at: url }]
+    return [{ name: nameOfFolder(url), at: url }]
   }
   const tables = await listTables(store, url)
   if (tables.length === 0) {
@@ -86,6 +86,7 @@ function mentions(sql: string, name: readonly string[]): boolean {
   return sql.replaceAll('""', '"').toLowerCase().includes(table.toLowerCase())
 }
 
-function nameOfFolder(path: string): readonly string[] {
+function nameOfFolder(url: string): readonly string[] {
+  const path = url.replace(/^[a-z0-9]+:\/\//, '/')
   return [basename(dirname(path)), basename(path)].map((part) => partOfFolder(part || 'lake'))
 }

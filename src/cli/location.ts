@@ -1,14 +1,16 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
+import { normalizeLocation, shownLocation } from '../catalog/iceberg/location.ts'
 import { locationOf, pathOf } from '../catalog/store/local-store.ts'
+import { parseS3Location } from '../catalog/store/s3-location.ts'
 import { SluiceError } from '../core/errors.ts'
 import { quoteValue } from '../core/text.ts'
 import type { Given } from './settings.ts'
 
-/** A local location: what the user wrote, the path, and the URL that metadata holds. */
+/** Where a lake lies: what the user wrote, and the URL that metadata holds. */
 export type Location = {
   readonly shown: string
-  readonly path: string
+  /** `file:///…` or `s3://…`, without a slash at the end. */
   readonly url: string
 }
 
@@ -18,7 +20,7 @@ export function isLocation(text: string): boolean {
 }
 
 /**
- * Reads where a lake lies: a path, relative to `folder`, or `file:///…`.
+ * Reads where a lake lies: a path, relative to `folder`, `file:///…`, or `s3://bucket/prefix`.
  * @throws SluiceError LOCATION_REFUSED; never repeats user info or a query
  */
 export function readLocation(given: Given, folder: string): Location {
@@ -28,7 +30,7 @@ export function readLocation(given: Given, folder: string): Location {
   if (text.includes('\0')) throw refuse(`${subject}: the location holds a NUL character`)
   if (scheme === undefined) {
     const path = text.startsWith('~/') ? resolve(homedir(), text.slice(2)) : resolve(folder, text)
-    return { shown: text, path, url: locationOf(path) }
+    return { shown: text, url: locationOf(path) }
   }
   if (/^[^/]*:\/\/[^/]*@/.test(text)) {
     throw refuse(
@@ -40,22 +42,23 @@ export function readLocation(given: Given, folder: string): Location {
     throw refuse(`${subject}: the URL contains a query or a fragment`, 'leave it out')
   }
   if (scheme === 's3' || scheme === 's3a') {
-    throw refuse(
-      `${subject}: S3 warehouses come with a later version; this one writes local folders`,
-      'a path, such as ./lake',
-    )
+    const url = normalizeLocation(text.replace(/^[^:]*/, scheme))
+    const { key } = parseS3Location(url)
+    // Folders do not show empty names, but keys hold them: engines would look elsewhere.
+    if (/^\/|\/\//.test(key)) throw refuse(`${subject} ${quoteValue(text)}: two slashes in a row`)
+    return { shown: shownLocation(url), url }
   }
   if (scheme !== 'file') {
     throw refuse(
       `${subject} ${quoteValue(text)}: ${scheme} is no store of Sluice`,
-      './lake, file:///…',
+      './lake, file:///…, s3://bucket/prefix',
     )
   }
   if (!/^file:\/\/(?:localhost)?\//i.test(text)) {
     throw refuse(`${subject} ${quoteValue(text)}: a file URL has three slashes`, 'file:///path')
   }
   const path = pathOf(text.replace(/^file:\/\/[^/]*/i, 'file://')).replace(/(?<=.)\/+$/, '')
-  return { shown: text, path, url: locationOf(path) }
+  return { shown: text, url: locationOf(path) }
 }
 
 function refuse(message: string, fix?: string): SluiceError {

@@ -20,6 +20,8 @@ export type OptionSpec = {
 }
 
 const all = commandNames
+/** Commands that open a lake anywhere; the demo has a folder of its own. */
+const lakeCommands: readonly CommandName[] = ['tier', 'query', 'verify']
 
 /** Every option of this version. Parser, help and `docs/reference/cli.md` come from this table. */
 export const optionTable: readonly OptionSpec[] = [
@@ -29,7 +31,7 @@ export const optionTable: readonly OptionSpec[] = [
     environment: true,
     config: 'warehouse',
     commands: ['tier', 'query', 'verify', 'demo'],
-    about: 'where the lake lies: a path or file:///…',
+    about: 'where the lake lies: a path, file:///… or s3://bucket/prefix',
     standard: 'required; demo: ./sluice-demo',
   },
   {
@@ -40,6 +42,34 @@ export const optionTable: readonly OptionSpec[] = [
     commands: ['tier', 'query', 'verify'],
     about: 'what names the current metadata of a table',
     standard: 'file',
+  },
+  {
+    name: 's3-endpoint',
+    value: 'URL',
+    environment: true,
+    config: 's3: s3.endpoint',
+    commands: lakeCommands,
+    about: 'where S3 answers, if not at AWS: http://127.0.0.1:9000',
+    standard: 'as AWS tools: AWS_ENDPOINT_URL_S3, profile, else AWS',
+  },
+  {
+    name: 's3-region',
+    value: 'REGION',
+    environment: true,
+    config: 's3: s3.region',
+    commands: lakeCommands,
+    about: 'region of the bucket',
+    standard: 'as AWS tools: AWS_REGION, profile; us-east-1 with an endpoint',
+  },
+  {
+    name: 's3-path-style',
+    value: 'yes|no',
+    choices: ['yes', 'no'],
+    environment: true,
+    config: 's3: s3.path-style-access',
+    commands: lakeCommands,
+    about: 'whether the bucket stands in the path instead of the host name',
+    standard: 'yes with an endpoint, else no',
   },
   {
     name: 'table',
@@ -318,11 +348,6 @@ const laterKey = {
   with: 'primary-key tables',
   fix: 'leave it out: the table is then a log table',
 } as const
-const laterS3 = {
-  value: true,
-  with: 'S3 warehouses',
-  fix: 'use a local path as warehouse',
-} as const
 const laterSweep = { value: false, with: 'sluice sweep', fix: 'leave it out' } as const
 
 export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
@@ -333,9 +358,6 @@ export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
   ['kv-engine', laterKey],
   ['state-dir', laterKey],
   ['partition-by', { value: true, with: 'partitioned tables', fix: 'leave it out' }],
-  ['s3-endpoint', laterS3],
-  ['s3-region', laterS3],
-  ['s3-path-style', laterS3],
   ['fluss', { value: true, with: 'the Fluss source', fix: 'name a file or - as input' }],
   ['poll-interval', { value: true, with: 'the Fluss source', fix: 'leave it out' }],
   ['fresh', { value: false, with: 'union reads', fix: 'leave it out' }],

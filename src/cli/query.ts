@@ -1,7 +1,9 @@
-import { localStore } from '../catalog/store/local-store.ts'
+import { openStore } from '../catalog/store/open-store.ts'
+import type { S3Options } from '../catalog/store/s3-client.ts'
+import type { StorePorts } from '../catalog/store/s3-store.ts'
 import { isSluiceError, SluiceError } from '../core/errors.ts'
 import { millis } from '../core/ids.ts'
-import { systemIds } from '../core/system.ts'
+import { seededChance, systemClock, systemIds } from '../core/system.ts'
 import { formatTableName } from '../core/table-name.ts'
 import { counted, formatSeconds, quoteValue } from '../core/text.ts'
 import type { ScanPoint } from '../catalog/iceberg/scan.ts'
@@ -10,26 +12,33 @@ import { type DuckDb, openDuckDb } from './duckdb.ts'
 import { createView, type NamedScan } from './duckdb-views.ts'
 import { scanTables, tablesAt } from './lake-tables.ts'
 import { isLocation, type Location, readLocation } from './location.ts'
+import { credentialNotes, readS3Options } from './s3-options.ts'
 import { type Settings, settingsOf } from './settings.ts'
+import { type StagedFiles, stageFiles } from './stage-files.ts'
 import { refuseCatalog } from './tier-options.ts'
 
 /** `sluice query`. */
 export const queryCommand: Command = async (context) => {
   const request = await readRequest(context)
   const startedAt = context.now()
-  const store = localStore(systemIds)
+  const { store } = await openStore(request.lake.url, { ports: systemPorts(), s3: request.s3 })
   const note = (message: string): void => {
     context.terminal.note(`  ${context.terminal.style.dim('note')}  ${message}`)
   }
+  if (isRemote(request.lake)) credentialNotes(context.around).forEach(note)
   const entries = await tablesAt(store, request.lake)
-  const scans = await scanTables(store, entries, { ...request, note })
+  const found = await scanTables(store, entries, { ...request, note })
   const db = await openDuckDb('query')
   const { writeRows } = await import('./query-output.ts')
   const interrupt = (): void => {
     db.interrupt()
   }
-  context.stop.signal.addEventListener('abort', interrupt, { once: true })
+  const { signal } = context.stop
+  signal.addEventListener('abort', interrupt, { once: true })
+  let staged: StagedFiles | undefined
   try {
+    if (isRemote(request.lake)) staged = await stageFiles(store, found, { signal, note })
+    const scans = staged?.scans ?? found
     for (const scan of scans) await createView(db, scan)
     const rows = await db.query(request.sql)
     const files = scans.reduce((sum, { scan }) => sum + scan.files.length, 0)
@@ -49,13 +58,15 @@ export const queryCommand: Command = async (context) => {
       entries.map(({ name }) => formatTableName(name)),
     )
   } finally {
-    context.stop.signal.removeEventListener('abort', interrupt)
+    signal.removeEventListener('abort', interrupt)
     db.close()
+    await staged?.[Symbol.asyncDispose]()
   }
 }
 
 type QueryRequest = {
   readonly lake: Location
+  readonly s3: S3Options
   readonly sql: string
   readonly point: ScanPoint
   readonly form: 'box' | 'csv' | 'json'
@@ -72,6 +83,7 @@ async function readRequest(context: CommandContext): Promise<QueryRequest> {
     })
   }
   const lake = found.attempt(() => readLake(settings, around.folder, first, second))
+  const s3 = readS3Options(settings, around, found)
   const sql = second ?? (first !== undefined && lakeIsFirst(first, second) ? undefined : first)
   if (sql === undefined || sql.trim() === '') {
     found.add('CONFIG_INVALID', 'query needs SQL', {
@@ -87,7 +99,16 @@ async function readRequest(context: CommandContext): Promise<QueryRequest> {
     throw new SluiceError('INVARIANT_BROKEN', 'a request without problems is complete')
   }
   const form = settings.has('csv') ? 'csv' : settings.has('json') ? 'json' : 'box'
-  return { lake, point, form, sql: sql === '-' ? await readAll(context.stdin) : sql }
+  return { lake, s3, point, form, sql: sql === '-' ? await readAll(context.stdin) : sql }
+}
+
+function isRemote(lake: Location): boolean {
+  return !lake.url.startsWith('file:')
+}
+
+function systemPorts(): StorePorts {
+  const chance = seededChance(Number.parseInt(systemIds.bits128().slice(0, 7), 16))
+  return { clock: systemClock, chance, ids: systemIds }
 }
 
 /** With one argument it is the SQL, unless it can only be a place. */

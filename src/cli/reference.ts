@@ -134,6 +134,7 @@ function configPage(): string {
     '      table.datalake.freshness: 1min',
     '      iceberg.write.target-file-size-bytes: 268435456',
     'log: {level: info}',
+    's3: {s3.endpoint: "http://127.0.0.1:9000", s3.secret-access-key: "${LAKE_SECRET}"}',
     '```',
     '',
     '## Keys',

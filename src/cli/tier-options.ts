@@ -10,6 +10,7 @@ import type { Config, Environment } from './config.ts'
 import { expandInputs } from './inputs.ts'
 import { readLocation } from './location.ts'
 import type { Problems } from './problems.ts'
+import { readS3Options } from './s3-options.ts'
 import { choice, type Given, type Settings, settingsOf, wholeNumber } from './settings.ts'
 import { readProperties } from './tier-properties.ts'
 import type { TierRequest } from './tier-request.ts'
@@ -44,6 +45,7 @@ export function readTierRequest(
     return value === undefined ? undefined : problems.attempt(() => reader(value))
   }
   const warehouse = readWarehouse(settings, around.folder, problems)
+  const s3 = readS3Options(settings, around, problems)
   refuseLater(settings, problems)
   const buckets = read('buckets', readBuckets)
   const bucketKey = read('bucket-key', nonEmpty)
@@ -79,6 +81,7 @@ export function readTierRequest(
   return {
     inputs,
     warehouse,
+    ...(warehouse.startsWith('s3:') ? { s3 } : {}),
     table,
     properties: new Map([...properties].map(([key, value]) => [key, value.text])),
     sampleRecords: request.sampleRecords,

@@ -4,6 +4,7 @@ import { snakeCase, writeJson } from './json.ts'
 import { showProgress } from './progress.ts'
 import { exitOf, renderError } from './render-error.ts'
 import { receiptJson, renderReceipt, roundJson } from './render-receipt.ts'
+import { credentialNotes } from './s3-options.ts'
 import { readTierRequest } from './tier-options.ts'
 import type { Receipt, TierEvent, TierRequest, TierRun } from './tier-request.ts'
 
@@ -12,6 +13,10 @@ export const tierCommand: Command = async (context) => {
   const request = readTierRequest(context.given, context.around, context.found)
   context.found.settle()
   if (request === undefined) return 2
+  if (request.s3 !== undefined) {
+    for (const message of credentialNotes(context.around))
+      context.terminal.note(`  note  ${message}`)
+  }
   const { tierRun } = await import('./tier-run.ts')
   return await tierWith(tierRun, request, context)
 }

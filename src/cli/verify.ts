@@ -1,4 +1,5 @@
 import { openStore } from '../catalog/store/open-store.ts'
+import type { S3Options } from '../catalog/store/s3-client.ts'
 import { SluiceError } from '../core/errors.ts'
 import { seededChance, systemClock, systemIds } from '../core/system.ts'
 import { parseTableName } from '../core/table-name.ts'
@@ -9,6 +10,7 @@ import type { Command, CommandContext } from './command.ts'
 import { writeJson } from './json.ts'
 import { isLocation, type Location, readLocation } from './location.ts'
 import { renderTable, verifyJson } from './render-verify.ts'
+import { readS3Options } from './s3-options.ts'
 import { choice, type Settings, settingsOf } from './settings.ts'
 import { refuseCatalog } from './tier-options.ts'
 
@@ -19,7 +21,7 @@ export const verifyCommand: Command = async (context) => {
   const startedAt = now()
   const chance = seededChance(Math.floor(now()))
   const ports = { clock: systemClock, ids: systemIds, chance }
-  const { store, warehouse } = await openStore(request.lake.url, { ports })
+  const { store, warehouse } = await openStore(request.lake.url, { ports, s3: request.s3 })
   const reports = await verifyLake(store, warehouse, {
     level: request.level,
     signal: context.stop.signal,
@@ -38,6 +40,7 @@ export const verifyCommand: Command = async (context) => {
 
 type VerifyRequest = {
   readonly lake: Location
+  readonly s3: S3Options
   readonly table: readonly string[] | undefined
   readonly level: Level
 }
@@ -65,11 +68,12 @@ function readRequest(context: CommandContext): VerifyRequest {
     const value = settings.get('level')
     return value === undefined ? 'rows' : choice(value, [...levels])
   })
+  const s3 = readS3Options(settings, around, found)
   found.settle()
   if (lake === undefined || table === undefined || level === undefined) {
     throw new SluiceError('INVARIANT_BROKEN', 'a request without problems is complete')
   }
-  return { lake, level, table: table.length === 0 ? undefined : table }
+  return { lake, s3, level, table: table.length === 0 ? undefined : table }
 }
 
 function readLake(settings: Settings, folder: string, argument: string | undefined): Location {

@@ -1,12 +1,17 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { fileCatalog } from '../catalog/iceberg/file-catalog.ts'
+import { schemeOf } from '../catalog/iceberg/location.ts'
 import type { LakeCatalog } from '../catalog/ports.ts'
 import { errnoOf } from '../catalog/store/local-errors.ts'
-import { localStore, pathOf } from '../catalog/store/local-store.ts'
+import { pathOf } from '../catalog/store/local-store.ts'
 import type { ObjectStore } from '../catalog/store/object-store.ts'
+import { openStore } from '../catalog/store/open-store.ts'
+import type { ProbeCache } from '../catalog/store/probe-cache.ts'
+import { cacheFolder, fileProbeCache } from '../catalog/store/probe-cache-store.ts'
+import type { S3Options } from '../catalog/store/s3-client.ts'
+import type { StorePorts } from '../catalog/store/s3-store.ts'
 import { SluiceError } from '../core/errors.ts'
-import type { Clock, IdSource } from '../core/ports.ts'
 
 /** A warehouse with its store and its catalog. */
 export type OpenedLake = {
@@ -14,20 +19,31 @@ export type OpenedLake = {
   readonly warehouse: string
   readonly store: ObjectStore
   readonly catalog: LakeCatalog
+  /** As of `OpenedStore`: to be called before the first write. */
+  requireSafe(): Promise<void>
+}
+
+export type WarehouseOptions = {
+  /** How the bucket is reached, for a warehouse on S3. */
+  readonly s3?: S3Options
+  /** Where it is kept that a store's conditional writes are safe. Absent: in the user's cache. */
+  readonly probe?: ProbeCache
 }
 
 /**
- * Opens a warehouse on a local disk. Nothing is written; the folder is made with the first table, if
- * its parent exists.
- * @throws SluiceError LOCATION_REFUSED, STORE_DENIED
+ * Opens a warehouse in a folder or a bucket. Nothing is written; the folder is made with the first
+ * table, if its parent exists.
+ * @throws SluiceError LOCATION_REFUSED, STORE_DENIED, CONFIG_INVALID
  */
 export async function openWarehouse(
   warehouse: string,
-  ports: { readonly clock: Clock; readonly ids: IdSource },
+  ports: StorePorts,
+  options: WarehouseOptions = {},
 ): Promise<OpenedLake> {
-  await requireFolderOrParent(pathOf(warehouse))
-  const store = localStore(ports.ids)
-  return { warehouse, store, catalog: fileCatalog({ store, warehouse, ...ports }) }
+  if (schemeOf(warehouse) === 'file') await requireFolderOrParent(pathOf(warehouse))
+  const probe = options.probe ?? fileProbeCache(cacheFolder(process.env), ports.ids)
+  const opened = await openStore(warehouse, { ...options, ports, probe })
+  return { ...opened, catalog: fileCatalog({ ...opened, ...ports }) }
 }
 
 async function requireFolderOrParent(path: string): Promise<void> {

@@ -31,12 +31,15 @@ function describeServer(name: string, start: () => Promise<S3Server>): void {
 
     test('passes, leaves nothing behind, and is not repeated within a day', async () => {
       const credentials = () => Promise.resolve(server.credentials)
-      const open = () =>
-        openStore(`s3://${server.bucket}/lake`, {
+      const open = async () => {
+        const opened = await openStore(`s3://${server.bucket}/lake`, {
           ports,
           s3: { endpoint: proxy.endpoint, credentials },
           probe,
         })
+        await opened.requireSafe()
+        return opened
+      }
       const probe = memoryProbeCache()
       const { store, warehouse } = await open()
       assert.deepEqual(await store.list(`${warehouse}/`), [])

@@ -1,6 +1,6 @@
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
-import { SluiceError } from '../../core/errors.ts'
 import type { Clock } from '../../core/ports.ts'
+import { checkEndpoint } from './s3-endpoint.ts'
 import { CredentialsError, failureOf, isStaleSignature } from './s3-errors.ts'
 
 export type S3Credentials = {
@@ -138,28 +138,7 @@ async function guarded(credentials: () => Promise<S3Credentials>): Promise<S3Cre
   }
 }
 
-function checkEndpoint(endpoint: string): void {
-  let url
-  try {
-    url = new URL(endpoint)
-  } catch {
-    throw new SluiceError('CONFIG_INVALID', 's3.endpoint is not a URL', { fix: endpointExample })
-  }
-  const isPlain = url.username === '' && url.password === '' && url.search === '' && url.hash === ''
-  if (!isPlain) {
-    throw new SluiceError('CONFIG_INVALID', 's3.endpoint: the URL contains more than a place', {
-      fix: 'put credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
-    })
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new SluiceError('CONFIG_INVALID', `s3.endpoint: ${url.protocol} is not http: or https:`, {
-      fix: endpointExample,
-    })
-  }
-}
-
 const socketsMax = 128
-const endpointExample = 'for example http://127.0.0.1:9000'
 const silentLogger = {
   trace: () => undefined,
   debug: () => undefined,

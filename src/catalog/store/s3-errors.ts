@@ -154,6 +154,12 @@ function replyError(
       fix: 'name the endpoint or the region of the bucket (--s3-endpoint, --s3-region)',
     })
   }
+  if (code === 'AuthorizationHeaderMalformed' || code === 'IllegalLocationConstraintException') {
+    return new SluiceError('CONFIG_INVALID', `${bucket}: not the bucket's region (${reason})`, {
+      ...options,
+      fix: 'name the region of the bucket (--s3-region, AWS_REGION)',
+    })
+  }
   if (code === 'NoSuchUpload') {
     return new SluiceError(
       'STORE_UNAVAILABLE',
@@ -170,11 +176,10 @@ function replyError(
     })
   }
   if (status === 401 || status === 403) {
-    return new SluiceError(
-      'STORE_DENIED',
-      `${location}: the store refused access (${reason})`,
-      options,
-    )
+    return new SluiceError('STORE_DENIED', `${location}: the store refused access (${reason})`, {
+      ...options,
+      fix: 'use keys that may list, read, write and delete there',
+    })
   }
   if (status === 501 || status === 405) {
     return new SluiceError(

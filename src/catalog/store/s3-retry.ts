@@ -37,19 +37,26 @@ export function retrier(
   const { clock, chance } = ports
   // In tenths, since a success is worth a tenth of a retry.
   let budget = limits.budgetMax * 10
+  let isKnown = false
   return {
     async run<T>(attempt: () => Promise<T>): Promise<T> {
       const startedAt = clock.monotonic()
       for (let tries = 1; ; tries += 1) {
         try {
           const result = await attempt()
+          isKnown = true
           budget = Math.min(limits.budgetMax * 10, budget + 1)
           return result
         } catch (error) {
-          if (!isTransient(failureOf(error))) throw error
+          const failure = failureOf(error)
+          if (failure.kind !== 'not-sent') isKnown = true
+          if (!isTransient(failure)) throw error
+          // Where nobody ever answered, the place is more likely wrong than down.
+          const isLost = failure.kind === 'not-sent' && !isKnown
+          const attemptsMax = isLost ? attemptsUnreached : limits.attemptsMax
           const delay = retryDelay(tries, limits, chance)
           const isLate = clock.monotonic() - startedAt + delay > limits.totalMax
-          if (tries >= limits.attemptsMax || isLate || budget < 10) throw error
+          if (tries >= attemptsMax || isLate || budget < 10) throw error
           budget -= 10
           await clock.sleep(delay)
         }
@@ -64,3 +71,5 @@ export function retryDelay(tries: number, limits: RetryLimits, chance: Chance): 
   const ceiling = Math.min(limits.delayMax, limits.delayFirst * 2 ** (tries - 1))
   return 1 + chance.below(ceiling)
 }
+
+const attemptsUnreached = 5

@@ -91,6 +91,7 @@ export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<Embe
       if (definition.freshness !== undefined) {
         properties.set('table.datalake.freshness', durationText(definition.freshness))
       }
+      await lake.requireSafe()
       const { table } = await lake.catalog.create({
         name,
         schema: { fields },

@@ -4,6 +4,7 @@ import { scanTable, type TableScan, refuseDeletes } from '../../catalog/iceberg/
 import { tableFolder } from '../../catalog/iceberg/location.ts'
 import { locationOf } from '../../catalog/store/local-store.ts'
 import type { LakeTable as CatalogTable } from '../../catalog/ports.ts'
+import type { S3Options } from '../../catalog/store/s3-client.ts'
 import { toArrow } from '../../core/columns/arrow.ts'
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import { batchToRows, type Row } from '../../core/columns/rows.ts'
@@ -11,7 +12,7 @@ import { SluiceError } from '../../core/errors.ts'
 import { millis } from '../../core/ids.ts'
 import { formatType } from '../../core/schema/format-type.ts'
 import { type Field, systemFields } from '../../core/schema/types.ts'
-import { systemClock, systemIds } from '../../core/system.ts'
+import { seededChance, systemClock, systemIds } from '../../core/system.ts'
 import { formatTableName, parseTableName } from '../../core/table-name.ts'
 import { endsOf } from '../../sink/committer/ledger.ts'
 import { findOwn, lineage, summaryKeys } from '../../sink/committer/lineage.ts'
@@ -22,9 +23,11 @@ import { readDataFile } from '../read-data-file.ts'
 export type Cancel = { readonly signal?: AbortSignal }
 
 export type LakeOptions = Cancel & {
-  /** A folder, or `file:///…`. It is made with the first table, if its parent exists. */
+  /** A folder, `file:///…`, made with the first table if its parent exists; `s3://bucket/prefix`. */
   readonly warehouse: string
   readonly catalog?: 'file'
+  /** How the bucket is reached; what is left out is found as AWS tools find it. */
+  readonly s3?: S3Options
 }
 
 export type ScanOptions = Cancel & {
@@ -86,13 +89,19 @@ export interface Lake extends AsyncDisposable {
 const openedLakes = new WeakMap<Lake, OpenedLake>()
 
 /**
- * Opens a lake for reading and writing.
- * @throws SluiceError LOCATION_REFUSED, STORE_DENIED
+ * Opens a lake for reading and writing. A bucket is asked nothing yet; the first write to it is
+ * preceded by a probe of its conditional writes, whose pass is kept for a day.
+ * @throws SluiceError LOCATION_REFUSED, STORE_DENIED, CONFIG_INVALID
  */
 export async function openLake(options: LakeOptions): Promise<Lake> {
   options.signal?.throwIfAborted()
-  const warehouse = warehouseUrl(options.warehouse)
-  const opened = await openWarehouse(warehouse, { clock: systemClock, ids: systemIds })
+  const chance = seededChance(Number.parseInt(systemIds.bits128().slice(0, 7), 16))
+  const opened = await openWarehouse(
+    warehouseUrl(options.warehouse),
+    { clock: systemClock, chance, ids: systemIds },
+    options.s3 === undefined ? {} : { s3: options.s3 },
+  )
+  const { warehouse } = opened
   const lake: Lake = {
     warehouse,
     table: (name) => openTable(opened, name),
@@ -112,12 +121,8 @@ export function partsOf(lake: Lake): OpenedLake {
 }
 
 function warehouseUrl(text: string): string {
-  if (text.startsWith('file:///')) return text.replace(/(?<=.)\/+$/, '')
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
-    throw new SluiceError('LOCATION_REFUSED', 'the warehouse must be a folder or a file:/// URL', {
-      fix: './lake',
-    })
-  }
+  // The store refuses what is no store of Sluice, and credentials without repeating them.
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text.replace(/(?<=[^/:])\/+$/, '')
   return locationOf(resolve(text))
 }
 

@@ -32,7 +32,8 @@ export async function tierInputs(
   ports: SessionPorts,
 ): Promise<Receipt> {
   const startedAt = ports.clock.monotonic()
-  const lake = await openWarehouse(request.warehouse, ports)
+  const s3 = request.s3 === undefined ? {} : { s3: request.s3 }
+  const lake = await openWarehouse(request.warehouse, ports, s3)
   const receipt = new ReceiptBuilder()
   const reached: Reached = {
     warehouse: request.warehouse,

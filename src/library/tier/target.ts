@@ -52,6 +52,7 @@ export async function openTarget(
 ): Promise<Target> {
   const declared = await declaredSchema(request)
   const { first, waiting } = await lookAtInputs(request, hooks, ports)
+  await lake.requireSafe()
   const existing = await lake.catalog.open(request.table)
   if (existing !== undefined) {
     await closeFile(first)

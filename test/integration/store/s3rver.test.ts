@@ -1,57 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { memoryProbeCache } from '../../support/lying-store.ts'
+import { startS3rver } from '../../support/s3rver.ts'
 import { openStore } from '../../../src/catalog/store/open-store.ts'
 import { isSluiceError } from '../../../src/core/errors.ts'
 import { seededChance, systemClock, systemIds } from '../../../src/core/system.ts'
-
-const packageFile = createRequire(import.meta.url).resolve('s3rver/package.json')
-
-/** Starts s3rver, which ignores conditional headers. @returns its endpoint and how to end it */
-async function startS3rver(): Promise<{ endpoint: string; stop: () => Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-s3rver-'))
-  const child = spawn(
-    process.execPath,
-    [
-      join(dirname(packageFile), 'bin/s3rver.js'),
-      ...['--address', '127.0.0.1', '--port', '0', '--directory', folder],
-      ...['--no-vhost-buckets', '--configure-bucket', 'unsafe', '--silent'],
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  process.once('exit', () => child.kill('SIGKILL'))
-  const address = await new Promise<string | undefined>((resolve) => {
-    let output = ''
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      const found = /127\.0\.0\.1:\d+/.exec(output)?.[0]
-      if (found !== undefined) resolve(found)
-    })
-    child.once('exit', () => {
-      resolve(undefined)
-    })
-  })
-  const stop = async (): Promise<void> => {
-    child.kill('SIGKILL')
-    await ended
-    await rm(folder, { recursive: true, force: true })
-  }
-  if (address !== undefined) return { endpoint: `http://${address}`, stop }
-  await stop()
-  throw new Error('s3rver does not start')
-}
 
 test('refuses a real server that ignores conditional headers, before anything is written', async () => {
   const server = await startS3rver()
   try {
     const cache = memoryProbeCache()
-    const opening = openStore('s3://unsafe/lake', {
+    const opened = await openStore('s3://unsafe/lake', {
       ports: { clock: systemClock, chance: seededChance(1), ids: systemIds },
       s3: {
         endpoint: server.endpoint,
@@ -59,7 +18,7 @@ test('refuses a real server that ignores conditional headers, before anything is
       },
       probe: cache,
     })
-    await assert.rejects(opening, (error) => {
+    await assert.rejects(opened.requireSafe(), (error) => {
       assert.ok(isSluiceError(error, 'STORE_UNSAFE'), String(error))
       assert.equal(error.details['check'], 'second-create')
       assert.match(error.message, /^s3:\/\/unsafe: /)

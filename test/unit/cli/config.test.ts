@@ -73,10 +73,9 @@ test('replaces ${NAME} in values only, with a default, and keeps $${', () => {
 })
 
 test('says what the keys of later versions come with', () => {
-  assert.deepEqual(messages('s3: {}\nserve: {}\ntables:\n  a.b:\n    primary-key: [id]\n'), [
-    'sluice.yaml:1:1: s3 comes with S3 warehouses, not in this version',
-    'sluice.yaml:2:1: serve comes with sluice serve, not in this version',
-    'sluice.yaml:5:5: primary-key comes with primary-key tables, not in this version',
+  assert.deepEqual(messages('serve: {}\ntables:\n  a.b:\n    primary-key: [id]\n'), [
+    'sluice.yaml:1:1: serve comes with sluice serve, not in this version',
+    'sluice.yaml:4:5: primary-key comes with primary-key tables, not in this version',
   ])
   assert.deepEqual(messages('version: 2\n'), ['sluice.yaml:1:1: version "2" is not known; it is 1'])
 })
