@@ -38,6 +38,7 @@ const needsOtherNode = () =>
 export const rings = [
   { name: 'unit', missing: () => undefined },
   { name: 'property', missing: () => undefined },
+  { name: 'model', missing: () => undefined },
   { name: 'sim', missing: () => undefined },
   { name: 'integration', missing: () => undefined },
   { name: 's3', missing: needsS3, optional: true },
@@ -46,7 +47,7 @@ export const rings = [
   { name: 'crash', missing: needsEngines },
   {
     name: 'node24',
-    folders: ['unit', 'property', 'sim'],
+    folders: ['unit', 'property', 'model', 'sim'],
     node: otherNode,
     missing: needsOtherNode,
   },

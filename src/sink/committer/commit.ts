@@ -5,7 +5,7 @@ import { unreachable } from '../../core/never.ts'
 import type { Chance, Clock, Journal } from '../../core/ports.ts'
 import type { HeldTable } from './held-table.ts'
 import { type CommitClaim, judge as soundJudge, type Verdict } from './judge.ts'
-import { lineage } from './lineage.ts'
+import { lineage, reachesBack } from './lineage.ts'
 import { type ReadVersion, readVersion as soundRead } from './progress.ts'
 import { showToken } from './token.ts'
 
@@ -60,7 +60,8 @@ export type CommitJob = {
  * The one commit loop. It holds one piece of judgement: which attempts are open. A request that was
  * sent may land as long as the version it was bound to is the newest, whatever its answer was: none,
  * or a "taken" that was read back from a store that may have lied. It is dead once another version
- * was read, since its number is taken. So the loop ends with a look.
+ * was read, since its number is taken, and our commit is not in a lineage that goes back to what it
+ * was put on. So the loop ends with a look.
  */
 export async function commit(
   job: CommitJob,
@@ -70,8 +71,8 @@ export async function commit(
   const { held, claim } = job
   const { judge = soundJudge, readVersion = soundRead } = ports
   const startedAt = ports.clock.monotonic()
-  /** Tokens of the versions that attempts were bound to. */
-  const open = new Set<string>()
+  /** Versions that attempts were bound to: their tokens, and the heads the attempts were put on. */
+  const open = new Map<string, SnapshotId | undefined>()
   let lastCause: unknown
   held.drawn.add(claim.commit)
 
@@ -79,7 +80,9 @@ export async function commit(
     try {
       const version = attempt === 1 ? job.planned : await readVersion(held.lake, held.sourceId)
       const { token } = version.table
-      for (const other of open) if (other !== token) open.delete(other)
+      for (const [other, head] of open) {
+        if (other !== token && reachesBack(version.table, head)) open.delete(other)
+      }
       const verdict: Verdict =
         job.isLanded?.(version) === true
           ? { kind: 'committed', snapshotId: claim.snapshotId }
@@ -97,10 +100,10 @@ export async function commit(
             alreadyApplied: false,
           }
         case 'rejected':
-          open.add(token)
+          open.set(token, version.table.head)
           break
         case 'unknown':
-          open.add(token)
+          open.set(token, version.table.head)
           lastCause = outcome.cause
           noteDoubt(job, attempt, ports.journal)
           break

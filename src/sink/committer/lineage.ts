@@ -47,6 +47,19 @@ export function* lineage(table: LoadedTable): Iterable<SnapshotEntry> {
 }
 
 /**
+ * Whether the listed lineage goes back as far as `base`, or to its root. Only then does a commit that
+ * was put on `base` and is not found stand for one that did not land: history can be expired.
+ */
+export function reachesBack(table: LoadedTable, base: SnapshotId | undefined): boolean {
+  let last: SnapshotEntry | undefined
+  for (const each of lineage(table)) {
+    if (each.id === base || each.parent === base) return true
+    last = each
+  }
+  return last === undefined ? base === undefined : last.parent === undefined
+}
+
+/**
  * Walks from the head to the newest snapshot of ours for `source`. Ends come from the lineage and
  * from nothing else: a rollback moves the branch and leaves properties and the snapshot list behind.
  */

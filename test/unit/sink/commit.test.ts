@@ -159,6 +159,29 @@ describe('commit', () => {
     equal(codeOf(await commit(job, ports)), 'unknown COMMIT_UNKNOWN')
   })
 
+  test('keeps its files in doubt when its snapshot may have been expired', async () => {
+    const lake = new FakeLake()
+    const job = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
+    lake.fates = ['lose-reply']
+    // It landed; another engine appended to it, and a tool expired everything but that.
+    const sleep = (): Promise<void> => {
+      const id = snapshotId(77n)
+      const foreign = {
+        id,
+        parent: lake.newest.head,
+        sequence: 2n,
+        committedAt: millis(0),
+        operation: 'append',
+        summary: new Map([['operation', 'append']]),
+        manifestList: 'none',
+      }
+      lake.edit({ head: id, snapshots: new Map([[id, foreign]]) })
+      return Promise.resolve()
+    }
+    const end = await commit(job, { ...ports, clock: { ...ports.clock, sleep } })
+    equal(codeOf(end), 'unknown COMMIT_UNKNOWN')
+  })
+
   test('looks once more when its last attempt had no answer', async () => {
     const lake = new FakeLake()
     const job = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
