@@ -19,8 +19,9 @@ export type EngineState =
 /** What to read of a table. All but `engine` and `table` narrow it; the engine itself does so. */
 export type TableRequest = {
   readonly engine: Engine
-  /** Table folder or metadata.json, a path or a file: URL. */
+  /** Table folder or metadata.json: a path, a file: URL, or s3: with how to reach it. */
   readonly table: string
+  readonly s3?: { readonly endpoint: string; readonly key: string; readonly secret: string }
   readonly columns?: readonly string[]
   /** A filter in SQL; quote names with `"`. */
   readonly where?: string
@@ -171,6 +172,10 @@ function tableArgs(request: TableRequest): string[] {
   if (request.snapshot !== undefined) args.push(`--snapshot=${request.snapshot.toString()}`)
   if (request.loose ?? request.engine === 'chdb') args.push('--loose')
   if (request.dataOnly === true) args.push('--data-only')
+  if (request.s3 !== undefined) {
+    const { endpoint, key, secret } = request.s3
+    args.push(`--s3-endpoint=${endpoint}`, `--s3-key=${key}`, `--s3-secret=${secret}`)
+  }
   return args
 }
 

@@ -33,6 +33,9 @@ def arguments():
     parser.add_argument(
         "--loose", action="store_true", help="write null nested values as empty ones"
     )
+    parser.add_argument("--s3-endpoint", help="http://host:port of a table at s3://")
+    parser.add_argument("--s3-key", help="throw-away keys of a test server")
+    parser.add_argument("--s3-secret")
     parser.add_argument("--data-only", action="store_true", help="leave the system columns out")
     return parser.parse_args()
 
@@ -58,15 +61,16 @@ def read(options):
     import table_metadata
     from rows import SYSTEM_COLUMNS, TableRows
 
-    path = table_metadata.metadata_path(options.table)
-    metadata = table_metadata.load_metadata(path)
+    s3 = table_metadata.s3_of(options)
+    path = table_metadata.metadata_path(options.table, s3)
+    metadata = table_metadata.load_metadata(path, s3)
     columns = column_list(options.columns)
     fields = wanted_fields(table_metadata.schema_of(metadata, options.snapshot), columns)
     rows = TableRows(options.rows, options.loose)
     if table_metadata.current_snapshot(metadata) is None and not options.sql:
         return rows  # some engines refuse a table that has no snapshot yet
     folder = os.path.dirname(os.path.dirname(path))
-    request = Request(folder, path, columns, options.where, options.sql, options.snapshot)
+    request = Request(folder, path, columns, options.where, options.sql, options.snapshot, s3)
     hidden = SYSTEM_COLUMNS if options.data_only else ()
     for batch in READERS[options.engine](request):
         typed = typed_columns(batch.schema, fields, bool(options.sql), options.engine)

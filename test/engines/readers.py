@@ -22,6 +22,7 @@ class Request:
     where: str | None
     sql: str | None
     snapshot: int | None
+    s3: object = None
 
 
 def quoted(text, mark):
@@ -39,7 +40,7 @@ def select(request, source, mark='"', escape=quoted):
 def read_pyiceberg(request):
     from pyiceberg.table import StaticTable
 
-    table = StaticTable.from_metadata(request.metadata_file)
+    table = StaticTable.from_metadata(request.metadata_file, pyiceberg_properties(request.s3))
     options = {"selected_fields": request.columns or ("*",), "snapshot_id": request.snapshot}
     if request.where:
         options["row_filter"] = request.where
@@ -54,6 +55,18 @@ def read_pyiceberg(request):
     return connection.sql(select(request, "scanned")).to_arrow_reader()
 
 
+def pyiceberg_properties(s3):
+    if s3 is None:
+        return {}
+    return {
+        "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO",
+        "s3.endpoint": s3.endpoint,
+        "s3.access-key-id": s3.key,
+        "s3.secret-access-key": s3.secret,
+        "s3.region": "us-east-1",
+    }
+
+
 def read_duckdb(request):
     import duckdb
 
@@ -64,9 +77,19 @@ def read_duckdb(request):
         connection.execute(f"LOAD {quoted(path, chr(39))}")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET arrow_large_buffer_size = true")
+    if request.s3 is not None:
+        connection.execute(duckdb_secret(request.s3))
     snapshot = "" if request.snapshot is None else f", snapshot_from_id = {request.snapshot}"
     source = f"iceberg_scan({quoted(request.metadata_file, chr(39))}{snapshot})"
     return connection.sql(select(request, source)).to_arrow_reader(100_000)
+
+
+def duckdb_secret(s3):
+    text = [quoted(each, chr(39)) for each in (s3.key, s3.secret, s3.endpoint.split("://")[1])]
+    return (
+        f"CREATE SECRET (TYPE s3, KEY_ID {text[0]}, SECRET {text[1]}, ENDPOINT {text[2]}, "
+        "URL_STYLE 'path', USE_SSL false, REGION 'us-east-1')"
+    )
 
 
 def duckdb_extensions(duckdb):

@@ -1,4 +1,4 @@
-"""Finds a table's metadata.json on local disk and its schema, without any engine."""
+"""Finds a table's metadata.json, on local disk or S3, and its schema, without any engine."""
 
 import glob
 import gzip
@@ -6,6 +6,36 @@ import json
 import os
 import re
 import urllib.parse
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class S3:
+    """How a test server is reached."""
+
+    endpoint: str
+    key: str
+    secret: str
+
+    def filesystem(self):
+        from pyarrow.fs import S3FileSystem
+
+        return S3FileSystem(
+            access_key=self.key,
+            secret_key=self.secret,
+            endpoint_override=self.endpoint,
+            region="us-east-1",
+        )
+
+
+def s3_of(options):
+    if options.s3_endpoint is None:
+        return None
+    return S3(options.s3_endpoint, options.s3_key, options.s3_secret)
+
+
+def is_s3(location):
+    return location.startswith("s3://")
 
 
 def local_path(location):
@@ -15,8 +45,10 @@ def local_path(location):
     return os.path.abspath(location)
 
 
-def metadata_path(table):
+def metadata_path(table, s3=None):
     """The metadata.json of a table folder (version hint, else the highest version), or itself."""
+    if is_s3(table):
+        return s3_metadata_path(table, s3)
     path = local_path(table)
     if path.endswith(".metadata.json"):
         return path
@@ -29,6 +61,20 @@ def metadata_path(table):
     hint = hinted_version(folder)
     hinted = [n for n in names if n in (f"v{hint}.metadata.json", f"v{hint}.gz.metadata.json")]
     return os.path.join(folder, hinted[0] if hinted else max(names, key=version_of))
+
+
+def s3_metadata_path(table, s3):
+    """The highest version; the hint is not needed, and a list shows all there are."""
+    from pyarrow.fs import FileSelector
+
+    if table.endswith(".metadata.json"):
+        return table
+    folder = f"{table.removeprefix('s3://').rstrip('/')}/metadata"
+    found = s3.filesystem().get_file_info(FileSelector(folder))
+    names = [f.base_name for f in found if f.base_name.endswith(".metadata.json")]
+    if not names:
+        raise FileNotFoundError(f"{folder} holds no *.metadata.json")
+    return f"s3://{folder}/{max(names, key=version_of)}"
 
 
 def hinted_version(folder):
@@ -44,9 +90,13 @@ def version_of(name):
     return int(found[1]) if found else -1
 
 
-def load_metadata(path):
-    with open(path, "rb") as file:
-        data = file.read()
+def load_metadata(path, s3=None):
+    if is_s3(path):
+        with s3.filesystem().open_input_file(path.removeprefix("s3://")) as file:
+            data = file.read()
+    else:
+        with open(path, "rb") as file:
+            data = file.read()
     return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
 
 
