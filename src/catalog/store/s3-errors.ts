@@ -127,6 +127,7 @@ export function s3Error(failure: S3Failure, location: string, effect: Effect): S
           details,
           cause,
           effect: 'none',
+          fix: 'look at the endpoint (--s3-endpoint), and whether the store runs',
         },
       )
     case 'no-reply':
@@ -216,11 +217,13 @@ function reasonOf(error: Error): string {
   const all: readonly unknown[] = error instanceof AggregateError ? error.errors : []
   const first = all[0]
   const message = error.message === '' && first instanceof Error ? first.message : error.message
-  const shown = cutText(escapeText(redactUrls(message)), 200)
+  const shown = cutText(escapeText(redactUrls(message).replace(longWord, '***')), 200)
   if (status !== undefined) return `HTTP ${status} ${error.name}: ${shown}`
   return message.includes(code.trim()) ? shown : `${code}${shown}`
 }
 
+/** Stores have repeated tokens and what was signed in their messages; nothing else is that long. */
+const longWord = /[A-Za-z0-9+/=]{32,}/g
 /** The bytes were changed on their way, which the store has seen: nothing was written. */
 const digestCodes = new Set([
   'BadDigest',
@@ -235,4 +238,8 @@ const transientCodes = new Set([
   'InternalError',
   ...digestCodes,
 ])
+/** The store does not know the key, or it was not signed with its secret. */
+const keyCodes = new Set(['InvalidAccessKeyId', 'SignatureDoesNotMatch'])
+const checkKeys = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
+const moreRights = 'use keys that may list, read, write and delete there'
 const staleTokenCodes = new Set(['ExpiredToken', 'ExpiredTokenException', 'TokenRefreshRequired'])
