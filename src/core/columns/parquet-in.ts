@@ -1,6 +1,7 @@
 import { type RecordBatch, RecordBatchReader } from 'apache-arrow'
-import { ParquetFile } from 'parquet-wasm/node'
+import { readParquet } from 'parquet-wasm/node'
 import { SluiceError } from '../errors.ts'
+import { cutGroup, readFooter } from './parquet-groups.ts'
 
 /** Rows decoded at once. */
 const batchRows = 8192
@@ -8,6 +9,9 @@ const batchRows = 8192
 /**
  * The rows of a Parquet file as Arrow batches, one row group in memory at a time. Field ids stand in
  * the metadata of the fields as `PARQUET:field_id`.
+ *
+ * The decoder's own reader of files ends the process at a damaged page, outside of every promise. Its
+ * reader of whole files in memory reports it, so each row group is handed over as such a file.
  *
  * @param blob The file; `fs.openAsBlob` reads it piece by piece.
  * @param name What messages call the file.
@@ -18,27 +22,23 @@ export async function* parquetBatches(
   name: string,
   options: { readonly columns?: readonly string[] } = {},
 ): AsyncGenerator<RecordBatch> {
-  let file: ParquetFile | undefined
+  const { columns } = options
   try {
-    file = await ParquetFile.fromFile(blob)
-    const groups = file.metadata().numRowGroups()
-    for (let group = 0; group < groups; group += 1) {
-      const table = await file.read({
-        rowGroups: [group],
+    const footer = await readFooter(blob)
+    for (const group of footer.groups) {
+      const table = readParquet(await cutGroup(blob, footer, group), {
         batchSize: batchRows,
-        ...(options.columns === undefined ? {} : { columns: [...options.columns] }),
+        ...(columns === undefined ? {} : { columns: [...columns] }),
       })
       // The stream consumes the table and frees it.
       yield* RecordBatchReader.from(table.intoIPCStream())
     }
   } catch (error) {
-    if (error instanceof SluiceError) throw error
+    if (error instanceof SluiceError && error.code !== 'DATA_CORRUPT') throw error
     const reason = error instanceof Error ? error.message : String(error)
     throw new SluiceError('DATA_CORRUPT', `${name}: cannot be read as Parquet (${reason})`, {
       details: { file: name },
       cause: error,
     })
-  } finally {
-    file?.free()
   }
 }
