@@ -1,7 +1,7 @@
 import type { Field, RecordBatch } from 'apache-arrow'
-import { ParquetFile } from 'parquet-wasm/node'
 import { fromArrow } from '../core/columns/arrow.ts'
 import { type Column, isNull } from '../core/columns/column.ts'
+import { readFooter } from '../core/columns/parquet-groups.ts'
 import { parquetBatches } from '../core/columns/parquet-in.ts'
 import { SluiceError } from '../core/errors.ts'
 import { damage } from './damage.ts'
@@ -58,16 +58,10 @@ export async function readFacts(blob: Blob, questions: FileQuestions): Promise<F
 
 /** The rows that the footer of a Parquet file counts. @throws SluiceError DATA_CORRUPT */
 export async function footerRows(blob: Blob): Promise<bigint> {
-  let file: ParquetFile | undefined
-  try {
-    file = await ParquetFile.fromFile(blob)
-    return BigInt(file.metadata().fileMetadata().numRows())
-  } catch (error) {
-    if (error instanceof SluiceError) throw error
-    throw damage(`no Parquet footer (${error instanceof Error ? error.message : String(error)})`)
-  } finally {
-    file?.free()
-  }
+  const { rows, groups } = await readFooter(blob)
+  const inGroups = groups.reduce((sum, group) => sum + group.rows, 0n)
+  if (inGroups === rows) return rows
+  throw damage(`its footer says ${rows.toString()} rows, its row groups ${inGroups.toString()}`)
 }
 
 class Reading {

@@ -55,6 +55,8 @@ export type History = {
   readonly isHeadWhole: boolean
   /** Whether everything that any listed snapshot refers to could be read. */
   readonly isWhole: boolean
+  /** Paths that were added twice, so that no one round can answer for them. */
+  readonly doubled: ReadonlySet<string>
   /** Where everything lies that a listed snapshot refers to. */
   readonly referenced: ReadonlySet<string>
 }
@@ -96,8 +98,8 @@ export async function readHistory(
     const list = await reader.list(snapshot)
     if (list !== undefined) await reader.manifests(list, snapshot)
   }
-  const { referenced, isWhole } = reader
-  return { links, missing, manifests: head ?? [], isHeadWhole, isWhole, referenced }
+  const { referenced, isWhole, doubled } = reader
+  return { links, missing, manifests: head ?? [], isHeadWhole, isWhole, referenced, doubled }
 }
 
 function lineageOf(metadata: Metadata): {
@@ -121,6 +123,7 @@ type Changes = { readonly added: FileEntry[]; readonly removed: FileEntry[] }
 
 class HistoryReader {
   readonly referenced = new Set<string>()
+  readonly doubled = new Set<string>()
   isWhole = true
   readonly #files: TableFiles
   readonly #layout: Layout
@@ -129,7 +132,6 @@ class HistoryReader {
   readonly #damaged = new Set<string>()
   readonly #changes = new Map<bigint, Changes>()
   readonly #addedBy = new Map<string, bigint>()
-  readonly #doubled = new Set<string>()
   /** By how much each total of the parent was wrong. */
   #wrong: ReadonlyMap<string, bigint> = new Map()
 
@@ -216,7 +218,11 @@ class HistoryReader {
       manifestBytesMax,
       [snapshot.id],
       'the manifest',
-      (body) => Array.from(readManifest(body), (entry) => this.#compact(entry, listed)),
+      (body) => {
+        const decoded = Array.from(readManifest(body), (entry) => this.#compact(entry, listed))
+        this.#checkLength(listed, body.length, snapshot)
+        return decoded
+      },
     )
     const sums = zeroSums()
     if (entries === undefined) return { path: listed.path, entries: [], sums }
@@ -253,6 +259,18 @@ class HistoryReader {
     }
   }
 
+  #checkLength(listed: ListedManifest, bytes: number, snapshot: Snapshot): void {
+    if (listed.bytes === BigInt(bytes)) return
+    this.#findings.fault({
+      kind: 'FILE_SIZE',
+      snapshotIds: [snapshot.id],
+      paths: [this.#files.shown(listed.path)],
+      expected: listed.bytes.toString(),
+      found: String(bytes),
+      detail: `the list says ${formatCount(listed.bytes)} bytes, the manifest has ${formatCount(bytes)}`,
+    })
+  }
+
   /** What the list says about a manifest, against the manifest. */
   #checkCounts(listed: ListedManifest, entries: readonly FileEntry[], snapshot: Snapshot): void {
     const found = new Map<ManifestCount, bigint>()
@@ -276,8 +294,8 @@ class HistoryReader {
   }
 
   #twice(entry: FileEntry, before: bigint): void {
-    if (this.#doubled.has(entry.path)) return
-    this.#doubled.add(entry.path)
+    if (this.doubled.has(entry.path)) return
+    this.doubled.add(entry.path)
     this.#findings.fault({
       kind: 'DUPLICATE_FILE',
       ...(typeof entry.bucket === 'number' ? { bucket: entry.bucket } : {}),

@@ -4,6 +4,7 @@ import { damage } from './damage.ts'
 /** A manifest as a manifest list names it; counts may be missing in lists of format 1. */
 export type ListedManifest = {
   readonly path: string
+  readonly bytes: bigint
   readonly content: 'data' | 'deletes'
   readonly specId: number
   readonly addedBy: bigint
@@ -73,6 +74,7 @@ export function readManifestList(bytes: Uint8Array): ManifestList {
     }
     manifests.push({
       path: textOf(record['manifest_path'], 'manifest_path'),
+      bytes: bigOf(record['manifest_length'], 'manifest_length'),
       content: Number(record['content'] ?? 0) === 1 ? 'deletes' : 'data',
       specId: Number(record['partition_spec_id'] ?? 0),
       addedBy: bigOf(record['added_snapshot_id'] ?? 0n, 'added_snapshot_id'),

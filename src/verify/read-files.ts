@@ -112,7 +112,8 @@ class FilesReading implements Holdings {
         const shown = files.shown(entry.path)
         const holding = holdingOf(entry, shown)
         const isOwn = this.#own.has(entry.snapshot)
-        if (holding !== undefined) this.#checkRange({ entry, shown, isOwn }, holding.bounds)
+        if (holding === undefined || typeof entry.bucket !== 'number') continue
+        this.#checkRange({ entry, shown, isOwn }, entry.bucket, holding.bounds)
       }
     }
   }
@@ -189,17 +190,17 @@ class FilesReading implements Holdings {
       if (isKept && entry.rows > 0n) this.blind.add(bucket)
       return
     }
-    this.#checkRange(file, holding.bounds)
+    this.#checkRange(file, bucket, holding.bounds)
     const files = this.byBucket.get(bucket) ?? []
     this.byBucket.set(bucket, files)
     files.push(holding)
   }
 
-  #checkRange(file: CheckedFile, offsets: Holding['bounds']): void {
-    const { ranges, findings } = this.#input
+  #checkRange(file: CheckedFile, bucket: number, offsets: Holding['bounds']): void {
+    const { ranges, findings, history } = this.#input
+    if (history.doubled.has(file.entry.path)) return
     const round = file.isOwn ? ranges.get(file.entry.snapshot) : undefined
-    if (round === undefined || typeof file.entry.bucket !== 'number') return
-    checkRange(file, offsets, round.get(file.entry.bucket), findings)
+    if (round !== undefined) checkRange(file, offsets, round.get(bucket), findings)
   }
 }
 
