@@ -22,6 +22,8 @@ export type Tally = {
   commits: number
   rechecked: number
   stuck: number
+  /** Of all traces together, whatever their order. Equal for equal seeds on every machine. */
+  trace: number
   marks: Record<string, number>
   violations: { seed: number; invariant: string; message: string }[]
 }
@@ -33,6 +35,7 @@ export function emptyTally(): Tally {
     commits: 0,
     rechecked: 0,
     stuck: 0,
+    trace: 0,
     marks: {},
     violations: [],
   }
@@ -44,6 +47,7 @@ export function addTally(to: Tally, more: Tally): void {
   to.commits += more.commits
   to.rechecked += more.rechecked
   to.stuck += more.stuck
+  to.trace = (to.trace + more.trace) >>> 0
   for (const [name, count] of Object.entries(more.marks)) {
     to.marks[name] = (to.marks[name] ?? 0) + count
   }
@@ -96,6 +100,7 @@ function count(tally: Tally, outcome: Outcome): void {
   tally.simulatedMs += outcome.simulatedMs
   tally.commits += outcome.commits
   tally.stuck += outcome.isStuck ? 1 : 0
+  tally.trace = (tally.trace + Number.parseInt(outcome.traceHash, 16)) >>> 0
   for (const [name, times] of outcome.marks) tally.marks[name] = (tally.marks[name] ?? 0) + times
 }
 

@@ -57,7 +57,7 @@ export const plants: readonly Plant[] = [
     name: 'token-before-id',
     says: 'a holder asks whether it is fenced before it asks whether it has landed',
     scenario: 'all',
-    seedsMax: 1500,
+    seedsMax: 300,
     seams: () => ({
       judge: (version, claim) => {
         const asked = { ...claim, commit: nobodysCommit, snapshotId: nobodysSnapshot }
@@ -70,7 +70,7 @@ export const plants: readonly Plant[] = [
     name: 'doubt-forgotten',
     says: 'a commit without an answer counts as one that did not happen',
     scenario: 'store',
-    seedsMax: 1000,
+    seedsMax: 300,
     seams: () => ({
       committer: (sound) => ({
         plan: (assignment) => sound.plan(assignment),
@@ -87,7 +87,7 @@ export const plants: readonly Plant[] = [
     name: 'check-once',
     says: 'a commit is judged when it is first tried and not when it is tried again (fluss 2648)',
     scenario: 'processes',
-    seedsMax: 500,
+    seedsMax: 200,
     seams: (): Seams => {
       const judged = new Set<string>()
       return {
@@ -124,7 +124,7 @@ export const plants: readonly Plant[] = [
     name: 'absent-is-zero',
     says: 'a history that was expired counts as a table that was never tiered',
     scenario: 'people',
-    seedsMax: 500,
+    seedsMax: 200,
     seams: () =>
       reading((version) =>
         version.progress.kind === 'lost' ? { ...version, progress: { kind: 'fresh' } } : version,
@@ -134,7 +134,7 @@ export const plants: readonly Plant[] = [
     name: 'token-from-lineage',
     says: 'who holds the table is read from snapshots only, which a fence does not write',
     scenario: 'processes',
-    seedsMax: 500,
+    seedsMax: 200,
     seams: () =>
       reading((version) => {
         const { progress } = version
@@ -161,21 +161,21 @@ export const plants: readonly Plant[] = [
     name: 'derived-commit-id',
     says: 'the id of a commit is made from the token, which two processes can share',
     scenario: 'processes',
-    seedsMax: 1500,
+    seedsMax: 300,
     seams: derivedCommitId,
   },
   {
     name: 'swap-on-newest',
     says: 'a commit is put on whatever is newest instead of on the version it was judged on',
     scenario: 'processes',
-    seedsMax: 500,
+    seedsMax: 200,
     seams: () => ({ lake: swapOnNewest }),
   },
   {
     name: 'check-then-put',
     says: 'the store looks whether a name is free and then writes it, in two steps',
     scenario: 'processes',
-    seedsMax: 500,
+    seedsMax: 200,
     seams: () => ({ store: checkThenPut }),
   },
   {
@@ -212,26 +212,10 @@ export const plants: readonly Plant[] = [
     }),
   },
   {
-    name: 'log-trimmed-early',
-    says: 'the log drops records when they are read and not when they are in the lake',
-    scenario: 'store',
-    seedsMax: 500,
-    seams: () => ({
-      committer: (sound, { source }) => ({
-        plan: (assignment) => sound.plan(assignment),
-        commit: (plan, results, final) => {
-          const read: BucketEnds = new Map(results.map(({ bucket: of, end }) => [of, end]))
-          source.committed(plan.table.id, read)
-          return sound.commit(plan, results, final)
-        },
-      }),
-    }),
-  },
-  {
     name: 'strangers-followed',
     says: 'a log goes on behind the commit of another process as if it were its own',
     scenario: 'people',
-    seedsMax: 500,
+    seedsMax: 200,
     seams: () => ({
       judge: (version, claim) => judge(version, withoutFollows(claim)),
       held: (held) => ({

@@ -49,6 +49,7 @@ export function reportJson(report: SimReport): string {
     missing: report.missing,
     planted: report.planted.map(({ name, found, seed }) => ({ name, found, seed: seed ?? null })),
     rechecked: tally.rechecked,
+    trace: tally.trace.toString(16),
     violations: report.violations.map(({ invariant, seed, planFile }) => ({
       invariant,
       seed,
