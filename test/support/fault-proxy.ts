@@ -22,6 +22,7 @@ export type Fault =
   | '412'
   | '403-expired'
   | '403-skewed'
+  | '400-region'
   | '307'
   /** Status 200 with an error in the body. */
   | '200-error'
@@ -45,6 +46,8 @@ export type SeenRequest = {
 export type FaultRule = {
   readonly operation: string
   readonly fault: Fault
+  /** Of which keys; absent: of all. */
+  readonly key?: RegExp
   /** Which of the requests that match is the first to be hit, from 1. */
   readonly nth?: number
   /** How many are hit from there on. */
@@ -58,6 +61,8 @@ export interface FaultProxy extends AsyncDisposable {
   /** Decides for each request that no rule hits. */
   random(decide: ((operation: string) => Fault | undefined) | undefined): void
   seen(): readonly SeenRequest[]
+  /** Tells of each request as it comes in, before anything becomes of it. */
+  watch(listener: ((request: SeenRequest) => void) | undefined): void
   /** Sends the `late` requests to the server. @returns the statuses it answered with */
   release(): Promise<readonly number[]>
 }
@@ -76,9 +81,12 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   let seen: SeenRequest[] = []
   let late: Message[] = []
 
-  const faultFor = (operation: string): Fault | undefined => {
+  let watcher: ((request: SeenRequest) => void) | undefined
+
+  const faultFor = (operation: string, key: string): Fault | undefined => {
     for (const entry of rules) {
       if (entry.rule.operation !== operation) continue
+      if (entry.rule.key?.test(key) === false) continue
       entry.matched += 1
       const first = entry.rule.nth ?? 1
       const isHit = entry.matched >= first && entry.matched < first + (entry.rule.times ?? 1)
@@ -89,9 +97,11 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
 
   const server = createServer((incoming, outgoing) => {
     const operation = operationOf(incoming)
-    const fault = faultFor(operation)
     const key = decodeURIComponent(new URL(incoming.url ?? '/', target).pathname)
-    seen.push({ method: incoming.method ?? '', key, operation, fault })
+    const fault = faultFor(operation, key)
+    const request = { method: incoming.method ?? '', key, operation, fault }
+    seen.push(request)
+    watcher?.(request)
     if (fault === 'reset-before') {
       incoming.socket.resetAndDestroy()
       return
@@ -135,6 +145,9 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       decide = next
     },
     seen: () => seen,
+    watch: (listener) => {
+      watcher = listener
+    },
     release: async () => {
       const messages = late
       late = []
@@ -286,6 +299,7 @@ const madeReplies: Partial<Record<Fault, Reply>> = {
   '503': errorReply(503, 'SlowDown'),
   '409': errorReply(409, 'ConditionalRequestConflict'),
   '412': errorReply(412, 'PreconditionFailed'),
+  '400-region': errorReply(400, 'AuthorizationHeaderMalformed'),
   '403-expired': errorReply(403, 'ExpiredToken'),
   '403-skewed': errorReply(403, 'RequestTimeTooSkewed'),
   '200-error': errorReply(200, 'InternalError'),

@@ -179,7 +179,7 @@ function replyError(
   if (status === 401 || status === 403) {
     return new SluiceError('STORE_DENIED', `${location}: the store refused access (${reason})`, {
       ...options,
-      fix: 'use keys that may list, read, write and delete there',
+      fix: keyCodes.has(code) ? checkKeys : moreRights,
     })
   }
   if (status === 501 || status === 405) {
