@@ -6,7 +6,12 @@ import type { Field } from '../../core/schema/types.ts'
 import { identifyInput, inputChanged, type KnownInput } from '../../source/ingest/identify.ts'
 import { InputBytes } from '../../source/ingest/input-bytes.ts'
 import { detectFormat } from '../../source/ingest/input-format.ts'
-import type { CsvOptions, InputReader, ResumePoint } from '../../source/ingest/input.ts'
+import type {
+  CsvOptions,
+  InputFormat,
+  InputReader,
+  ResumePoint,
+} from '../../source/ingest/input.ts'
 import { openInput } from '../../source/ingest/open-input.ts'
 import type { InputProgress } from '../../source/ports.ts'
 import type { TierHooks, TierRequest } from './tier-types.ts'
@@ -52,20 +57,21 @@ export async function openSource(context: SourceContext, path: string): Promise<
   const looked = waiting ?? (await openBytes(context, path))
   const isFile = isReopenable(looked)
   const shortName = path === '-' ? 'stdin' : basename(path)
-  const format = await detectFormat(looked, request.inputFormat)
-  const isWhole = format === 'parquet' || format === 'arrow'
-
   const isNamed = request.inputId !== undefined
   const id = isNamed || !isFile ? (request.inputId ?? `${shortName}-${randomUUID()}`) : undefined
-  const identity = isFile
-    ? await identifyFile(
-        path,
-        shortName,
-        isWhole,
-        id === undefined ? context.known : only(context.known, id),
-        id,
-      )
-    : undefined
+  let format: InputFormat
+  let identity: { readonly id: string } | undefined
+  try {
+    format = await detectFormat(looked, request.inputFormat)
+    if (isFile) {
+      const known = id === undefined ? context.known : only(context.known, id)
+      identity = await identifyFile(path, shortName, isWholeFormat(format), known, id)
+    }
+  } catch (error) {
+    await looked.close()
+    throw error
+  }
+  const isWhole = isWholeFormat(format)
   const chosen = id ?? identity?.id ?? ''
 
   let bytes = looked
@@ -145,6 +151,10 @@ async function identifyFile(
   const [asked] = id === undefined ? [] : evidence
   if (identity.kind === 'new' && asked !== undefined) throw inputChanged(name, asked)
   return identity
+}
+
+function isWholeFormat(format: InputFormat): boolean {
+  return format === 'parquet' || format === 'arrow'
 }
 
 /** Places whose digest the lake knows: where an input stands, or where a part that is in ends. */
