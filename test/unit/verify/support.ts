@@ -149,11 +149,15 @@ export class Lake {
     this.recount()
   }
 
-  editAvro(location: string, change: (records: Loose[]) => void): void {
+  editAvro(
+    location: string,
+    change: (records: Loose[]) => void,
+    header: ReadonlyMap<string, string> = new Map(),
+  ): void {
     const { schema, metadata, records } = readAvro(this.read(location), location)
     const changed = [...records] as Loose[]
     change(changed)
-    const rest = new Map<string, string>()
+    const rest = new Map<string, string>(header)
     for (const [key, value] of metadata) {
       if (!key.startsWith('avro.')) rest.set(key, Buffer.from(value).toString('utf8'))
     }
