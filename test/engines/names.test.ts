@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { parseTableName } from '../../src/core/table-name.ts'
-import { skipWithout } from './engines.ts'
+import { fastEngines, skipWithout } from './engines.ts'
 import {
   assertEnginesRead,
   sluice,
@@ -84,11 +84,14 @@ describe('names', { skip: skipWithout() }, async () => {
   })
 
   for (const name of tableNames) {
-    test(`table ${name} is made, read by every engine and by query under its name`, async () => {
+    test(`table ${name} is made, and read by engines and by query under its name`, async () => {
       const columns = [{ name: 'id', type: 'BIGINT' }]
       const { schema, input } = await writeTable(folder, 'table', { columns, lines: ['{"id":7}'] })
       await tier([input, '--warehouse', warehouse, '--table', name, '--schema', schema])
-      await assertEnginesRead({ files: [input], table: tableIn(warehouse, name) })
+      const isPlain = /^[\w. "]+$/.test(name)
+      // An engine of its own process each: plain names are left to one of them.
+      const engines = isPlain ? (['duckdb'] as const) : fastEngines
+      await assertEnginesRead({ files: [input], table: tableIn(warehouse, name) }, { engines })
       const { out, err } = await sluice([
         ...['query', warehouse, `select id + 1 as n from ${sqlName(name)}`, '--csv'],
       ])

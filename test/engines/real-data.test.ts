@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { skipWithout } from './engines.ts'
+import { readRows, skipWithout } from './engines.ts'
 import {
   assertEnginesRead,
   repository,
@@ -99,5 +99,29 @@ describe('public data', { skip: skipWithout() }, async () => {
       format: 'csv',
       delimiter: '\t',
     })
+  })
+
+  test('an Arrow file of 200,000 flights is read by every engine as it is', async () => {
+    const file = path.join(publicData, 'flights-200k.arrow')
+    const receipt = await tier([file, ...into('demo.arrow'), '--buckets', '3'])
+    assert.equal(receipt.rows, 200_000)
+    await assertEnginesRead({ files: [file], table: tableIn(warehouse, 'demo.arrow') })
+  })
+
+  test('a Parquet file of 3,000,000 flights and its table differ in no row', async () => {
+    const file = path.join(publicData, 'flights-3m.parquet')
+    const receipt = await tier([file, ...into('demo.parquet'), '--buckets', '3'])
+    assert.equal(receipt.rows, 3_000_000)
+    const columns = '"date", delay, distance, origin, destination'
+    const inLake = `select ${columns} from {t}`
+    const inFile = `select ${columns} from read_parquet('${file}')`
+    const lacking = (left: string, right: string): string =>
+      `(select count(*) from (${left} except all ${right}))`
+    const { lines } = await readRows({
+      engine: 'duckdb',
+      table: tableIn(warehouse, 'demo.parquet'),
+      sql: `select ${lacking(inLake, inFile)} as more, ${lacking(inFile, inLake)} as less`,
+    })
+    assert.deepEqual(lines, ['{"less":0,"more":0}'])
   })
 })
