@@ -72,7 +72,7 @@ describe('a lake that is moved', async () => {
 
 describe('a warehouse with an odd name', { skip: skipWithout() }, async () => {
   const folder = await temporaryFolder('odd')
-  for (const name of ['with space', 'é', 'a%20b', "it's #1 +&=;"]) {
+  for (const name of ['with space', 'é', 'a%20b', "it's 1 +&=;"]) {
     test(`${name} is written twice, and read by every engine`, async () => {
       const warehouse = path.join(folder, name)
       const input = path.join(folder, 'rows.ndjson')

@@ -73,28 +73,58 @@ export function nullColumn(type: DataType, length: number): Column {
   return builder.finish()
 }
 
-/** First element that is null where the type, at some level, is NOT NULL; -1 when there is none. */
+/**
+ * First element that is null where the type, at some level, is NOT NULL; -1 when there is none.
+ * What lies below a null, or outside every list, holds nothing and may be anything.
+ */
 export function firstForbiddenNull(column: Column, type: DataType): number {
+  return forbiddenBelow(column, type, () => true)
+}
+
+function forbiddenBelow(column: Column, type: DataType, isHeld: (at: number) => boolean): number {
   if (!type.nullable && column.nullCount > 0) {
-    for (let at = 0; at < column.length; at += 1) if (isNull(column, at)) return at
+    for (let at = 0; at < column.length; at += 1) if (isHeld(at) && isNull(column, at)) return at
   }
+  const isValue = (at: number): boolean => isHeld(at) && !isNull(column, at)
   if (column.layout === 'struct' && type.kind === 'row') {
     for (const [index, field] of type.fields.entries()) {
       const child = column.fields[index]
-      if (child === undefined || field.type.nullable || child.nullCount === 0) continue
-      // Below a null ROW the fields hold nothing.
-      for (let at = 0; at < column.length; at += 1) {
-        if (!isNull(column, at) && isNull(child, at)) return at
-      }
+      const at = child === undefined ? -1 : forbiddenBelow(child, field.type, isValue)
+      if (at !== -1) return at
     }
   }
   if (column.layout === 'list' && type.kind === 'array') {
-    const at = firstForbiddenNull(column.element, type.element)
-    for (let list = 0; at !== -1 && list < column.length; list += 1) {
-      if (at >= (column.offsets[list] ?? 0) && at < (column.offsets[list + 1] ?? 0)) return list
-    }
+    return forbiddenIn(column, column.element, type.element, isValue)
+  }
+  if (column.layout === 'map' && type.kind === 'map') {
+    const at = forbiddenIn(column, column.key, { ...type.key, nullable: false }, isValue)
+    return at === -1 ? forbiddenIn(column, column.value, type.value, isValue) : at
   }
   return -1
+}
+
+/** The list or map whose elements, keys or values hold a null that they may not. */
+function forbiddenIn(
+  owner: Column & { readonly offsets: Int32Array },
+  element: Column,
+  type: DataType,
+  isValue: (at: number) => boolean,
+): number {
+  if (!forbidsNulls(type)) return -1
+  const owners = new Int32Array(element.length).fill(-1)
+  for (let at = 0; at < owner.length; at += 1) {
+    if (isValue(at)) owners.fill(at, owner.offsets[at], owner.offsets[at + 1])
+  }
+  const found = forbiddenBelow(element, type, (at) => owners[at] !== -1)
+  return found === -1 ? -1 : (owners[found] ?? -1)
+}
+
+function forbidsNulls(type: DataType): boolean {
+  if (!type.nullable) return true
+  // A key is never null.
+  if (type.kind === 'map') return true
+  if (type.kind === 'array') return forbidsNulls(type.element)
+  return type.kind === 'row' && type.fields.some((field) => forbidsNulls(field.type))
 }
 
 function isInteger(type: DataType): type is DataType & { readonly kind: IntegerKind } {
