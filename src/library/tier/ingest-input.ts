@@ -6,6 +6,7 @@ import type { InputBatch, InputReader } from '../../source/ingest/input.ts'
 import type { InputProgress } from '../../source/ports.ts'
 import type { SessionTable } from '../tiering-session.ts'
 import { openSource, type OpenedInput, type SourceContext } from './open-source.ts'
+import { orStopped } from './or-stopped.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { InputReport } from './tier-types.ts'
 
@@ -28,7 +29,7 @@ export type IngestEnd = {
  * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, DATA_CORRUPT, STOPPED
  */
 export async function ingestInput(context: IngestContext, path: string): Promise<IngestEnd> {
-  const input = await openSource(context, path)
+  const input = await orStopped(openSource(context, path), context.signal)
   let records = input.progress?.records ?? 0n
   let alreadyThere = records
   let last = input.progress
@@ -36,7 +37,7 @@ export async function ingestInput(context: IngestContext, path: string): Promise
   let refused: SluiceError | undefined
   try {
     for (;;) {
-      const batch = await nextBatch(input.reader)
+      const batch = await nextBatch(input.reader, context.signal)
       if (isSluiceError(batch)) {
         refused = batch
         break
@@ -64,7 +65,10 @@ export async function ingestInput(context: IngestContext, path: string): Promise
       if (batch.ended || context.signal.aborted) break
     }
   } finally {
-    await input.reader.close()
+    const closed = input.reader.close()
+    // A read of a pipe that is under way ends only when its writer does something.
+    if (context.signal.aborted) void closed.catch(() => undefined)
+    else await closed
   }
   if (last !== undefined) context.known.set(input.id, last)
   return {
@@ -83,10 +87,14 @@ export async function ingestInput(context: IngestContext, path: string): Promise
 }
 
 /** A bad record ends reading and is no failure of what came before it. */
-async function nextBatch(reader: InputReader): Promise<InputBatch | SluiceError | undefined> {
+async function nextBatch(
+  reader: InputReader,
+  signal: AbortSignal,
+): Promise<InputBatch | SluiceError | undefined> {
   try {
-    return await reader.next()
+    return await orStopped(reader.next(), signal)
   } catch (error) {
+    if (isSluiceError(error, 'STOPPED') && signal.aborted) return undefined
     if (isSluiceError(error, 'RECORD_REFUSED') || isSluiceError(error, 'LIMIT_EXCEEDED'))
       return error
     throw error

@@ -11,6 +11,7 @@ import {
 } from '../tiering-session.ts'
 import { explainError, explainThrown, type Reached } from './explain-error.ts'
 import { type IngestContext, ingestInput } from './ingest-input.ts'
+import { orStopped } from './or-stopped.ts'
 import { Quarantine } from './quarantine.ts'
 import { ReceiptBuilder } from './receipt-builder.ts'
 import { openTarget, type Target } from './target.ts'
@@ -42,9 +43,11 @@ export async function tierInputs(
     records: undefined,
     snapshotId: undefined,
   }
-  const target = await openTarget(request, hooks, lake, ports).catch(async (error: unknown) => {
-    throw await explainThrown(error, reached)
-  })
+  const target = await orStopped(openTarget(request, hooks, lake, ports), hooks.signal).catch(
+    async (error: unknown) => {
+      throw await explainThrown(error, reached)
+    },
+  )
   receipt.created = target.created
   receipt.notes.push(...target.notes)
   if (target.created) tellCreated(target, hooks)
