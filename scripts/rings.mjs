@@ -41,7 +41,7 @@ export const rings = [
   { name: 'model', missing: () => undefined },
   { name: 'sim', missing: () => undefined },
   { name: 'integration', missing: () => undefined },
-  { name: 's3', missing: needsS3, optional: true },
+  { name: 's3', missing: needsS3 },
   { name: 'e2e', missing: needsDuckDb },
   { name: 'engines', missing: needsEngines },
   { name: 'crash', missing: needsEngines },
