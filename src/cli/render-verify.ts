@@ -34,6 +34,10 @@ export function renderTable(
     const range = `bucket ${bucket}, offsets [${formatCount(from)}, ${formatCount(to)})`
     lines.push(escapeText(`  declared: ${range} are in no file: ${reason} (${by})`))
   }
+  for (const { snapshotId, kind, reason, by } of report.decisions) {
+    const text = `snapshot ${snapshotId.toString()} is an operator's ${kind}: ${reason} (${by})`
+    lines.push(escapeText(`  decided: ${text}`))
+  }
   for (const { kind, detail } of report.warnings) {
     if (kind === 'EXPIRED') lines.push(`  not checked: ${escapeText(detail)}`)
   }
@@ -55,6 +59,10 @@ export function verifyJson(reports: readonly TableReport[], seconds: number): Js
       rows: report.rows,
       lake_ends: report.lakeEnds.map(({ bucket, end }) => ({ bucket, end })),
       declared_gaps: report.declaredGaps.map((gap) => ({ ...gap })),
+      decisions: report.decisions.map(({ snapshotId, ...said }) => ({
+        snapshot_id: snapshotId.toString(),
+        ...said,
+      })),
       fault_count: report.faultCount,
       faults: report.faults.map(findingJson),
       warnings: report.warnings.map(findingJson),

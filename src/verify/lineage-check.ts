@@ -20,14 +20,17 @@ export function checkLineage(
   const ranges = new Map<bigint, ReadonlyMap<number, Run>>()
   let highest: { readonly token: Token; readonly id: bigint } | undefined
   let before: { readonly ledger: Ledger; readonly id: bigint } | undefined
+  let pick: Link | undefined
   for (const link of history.links) {
     const { snapshot, ledger } = link
     if (ledger === undefined) {
       // What an unreadable ledger of ours said is not known, so neither is the range after it.
       if (link.isOwn) before = undefined
-      else checkPick(link, metadata, findings)
+      else if (isPick(link, metadata)) pick = link
       continue
     }
+    // A later ledger, an operator's decision for one, knows of the rows that a pick brought.
+    pick = undefined
     checkOwnWords(link, ledger, metadata, findings)
     if (highest !== undefined && compareTokens(ledger.token, highest.token) < 0) {
       findings.fault({
@@ -52,6 +55,13 @@ export function checkLineage(
     }
     ranges.set(snapshot.id, rangesOf(before?.ledger, ledger, new Set(rewound)))
     before = { ledger, id: snapshot.id }
+  }
+  if (pick !== undefined) {
+    findings.fault({
+      kind: 'PROGRESS',
+      snapshotIds: [pick.snapshot.id],
+      detail: 'a snapshot of ours was cherry-picked: its rows are there without their ledger',
+    })
   }
   return ranges
 }
@@ -131,16 +141,10 @@ function checkOwnWords(link: Link, ledger: Ledger, metadata: Metadata, findings:
 }
 
 /** A cherry-pick brings rows of ours without the ledger that would say so. */
-function checkPick(link: Link, metadata: Metadata, findings: Findings): void {
-  const picked = link.snapshot.summary.get('source-snapshot-id') ?? ''
-  if (!/^\d{1,19}$/.test(picked)) return
-  const source = metadata.snapshots.get(BigInt(picked))
-  if (source?.summary.has('sluice.commit-id') !== true) return
-  findings.fault({
-    kind: 'PROGRESS',
-    snapshotIds: [link.snapshot.id, source.id],
-    detail: 'a snapshot of ours was cherry-picked: its rows are there without their ledger',
-  })
+function isPick({ snapshot }: Link, metadata: Metadata): boolean {
+  const picked = snapshot.summary.get('source-snapshot-id') ?? ''
+  if (!/^\d{1,19}$/.test(picked)) return false
+  return metadata.snapshots.get(BigInt(picked))?.summary.has('sluice.commit-id') === true
 }
 
 /** Other writers, expired history, and times that go back: worth knowing, and no faults. */

@@ -33,10 +33,21 @@ export type TableReport = {
   readonly isTiered: boolean
   readonly lakeEnds: readonly { readonly bucket: number; readonly end: bigint }[]
   readonly declaredGaps: readonly DeclaredGap[]
+  /** Snapshots by which an operator set how far the table is. */
+  readonly decisions: readonly Decision[]
   /** The first of each kind; `faultCount` counts all. */
   readonly faults: readonly Fault[]
   readonly faultCount: number
   readonly warnings: readonly Warning[]
+}
+
+export type Decision = {
+  readonly snapshotId: bigint
+  /** `override` or `resync`. */
+  readonly kind: string
+  /** Empty where the summary does not say it. */
+  readonly reason: string
+  readonly by: string
 }
 
 const metadataBytesMax = 256 * 1024 * 1024
@@ -176,6 +187,16 @@ function expectedOf(
   }
 }
 
+function decisionsIn({ links }: History): readonly Decision[] {
+  return links.flatMap(({ ledger, snapshot: { id, summary } }) => {
+    if (ledger?.kind !== 'override' && ledger?.kind !== 'resync') return []
+    const text = (key: string): string => summary.get(key) ?? ''
+    return [
+      { snapshotId: id, kind: ledger.kind, reason: text('sluice.reason'), by: text('sluice.by') },
+    ]
+  })
+}
+
 function reportOf(of: {
   readonly table: string
   readonly level: Level
@@ -202,6 +223,7 @@ function reportOf(of: {
     isTiered: ends.length > 0 || history?.links.some(({ isOwn }) => isOwn) === true,
     lakeEnds: ends.map(([bucket, end]) => ({ bucket, end })).sort((a, b) => a.bucket - b.bucket),
     declaredGaps: progress?.ledger?.gaps ?? [],
+    decisions: history === undefined ? [] : decisionsIn(history),
     faults: findings.faults(),
     faultCount: findings.faultCount,
     warnings: findings.warnings(),
