@@ -48,6 +48,35 @@ export const commandHelp: Readonly<Record<CommandName, CommandHelp>> = {
     ],
     examples: ['sluice verify ./lake', 'sluice verify ./lake demo.flights --level metadata'],
   },
+  progress: {
+    usage: [
+      'sluice progress LAKE TABLE [options]',
+      'sluice progress TABLE   (LAKE from --warehouse)',
+    ],
+    about:
+      'show what lineage, properties and rows say of how far a table is; decide where it is lost',
+    more: [
+      'Exit status: 0 known, 1 lost or replaced. --set records a decision as a snapshot of its own,',
+      'after which sluice tier goes on from there.',
+    ],
+    examples: [
+      'sluice progress ./lake demo.flights',
+      'sluice progress ./lake demo.flights --set 0=1928 --set 1=1024 --reason "expired by mistake"',
+    ],
+  },
+  sweep: {
+    usage: [
+      'sluice sweep LAKE [TABLE] [options]',
+      'sluice sweep [TABLE]   (LAKE from --warehouse)',
+    ],
+    about:
+      'list files of tables that no retained snapshot refers to, and delete them with --delete',
+    more: [
+      'A file goes only if it lies in the data or metadata folder of its table, is older than',
+      '--older-than on the clock of the store, and nothing refers to it. A read that fails ends it.',
+    ],
+    examples: ['sluice sweep ./lake', 'sluice sweep ./lake demo.flights --delete --older-than 7d'],
+  },
   demo: {
     usage: ['sluice demo [options]'],
     about: 'play three tables and one tiering job on a fast clock, then check the lake with DuckDB',

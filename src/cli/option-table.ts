@@ -1,5 +1,14 @@
 /** Commands of this version, in the order help lists them. */
-export const commandNames = ['tier', 'query', 'verify', 'demo', 'help', 'version'] as const
+export const commandNames = [
+  'tier',
+  'query',
+  'verify',
+  'progress',
+  'sweep',
+  'demo',
+  'help',
+  'version',
+] as const
 export type CommandName = (typeof commandNames)[number]
 
 export type OptionSpec = {
@@ -21,7 +30,7 @@ export type OptionSpec = {
 
 const all = commandNames
 /** Commands that open a lake anywhere; the demo has a folder of its own. */
-const lakeCommands: readonly CommandName[] = ['tier', 'query', 'verify']
+const lakeCommands = ['tier', 'query', 'verify', 'progress', 'sweep'] as const
 
 /** Every option of this version. Parser, help and `docs/reference/cli.md` come from this table. */
 export const optionTable: readonly OptionSpec[] = [
@@ -30,8 +39,8 @@ export const optionTable: readonly OptionSpec[] = [
     value: 'LOCATION',
     environment: true,
     config: 'warehouse',
-    commands: ['tier', 'query', 'verify', 'demo'],
-    about: 'where the lake lies: a path, file:///… or s3://bucket/prefix',
+    commands: [...lakeCommands, 'demo'],
+    about: 'where the lake lies: a path, file:///…, s3://bucket/prefix',
     standard: 'required; demo: ./sluice-demo',
   },
   {
@@ -39,7 +48,7 @@ export const optionTable: readonly OptionSpec[] = [
     value: 'file',
     environment: true,
     config: 'catalog',
-    commands: ['tier', 'query', 'verify'],
+    commands: lakeCommands,
     about: 'what names the current metadata of a table',
     standard: 'file',
   },
@@ -49,8 +58,8 @@ export const optionTable: readonly OptionSpec[] = [
     environment: true,
     config: 's3: s3.endpoint',
     commands: lakeCommands,
-    about: 'where S3 answers, if not at AWS: http://127.0.0.1:9000',
-    standard: 'as AWS tools: AWS_ENDPOINT_URL_S3, profile, else AWS',
+    about: 'where S3 answers, such as http://127.0.0.1:9000',
+    standard: 'as AWS tools: AWS_ENDPOINT_URL_S3, profile',
   },
   {
     name: 's3-region',
@@ -68,7 +77,7 @@ export const optionTable: readonly OptionSpec[] = [
     environment: true,
     config: 's3: s3.path-style-access',
     commands: lakeCommands,
-    about: 'whether the bucket stands in the path instead of the host name',
+    about: 'whether the bucket stands in the path of URLs',
     standard: 'yes with an endpoint, else no',
   },
   {
@@ -267,6 +276,39 @@ export const optionTable: readonly OptionSpec[] = [
     standard: 'rows',
   },
   {
+    name: 'set',
+    value: 'BUCKET=OFFSET',
+    repeated: true,
+    commands: ['progress'],
+    about: 'record where a bucket ends, after PROGRESS_LOST; every bucket that has rows',
+  },
+  {
+    name: 'reason',
+    value: 'TEXT',
+    commands: ['progress'],
+    about: 'why the ends are set; written into the lake with your user name',
+    standard: 'required with --set',
+  },
+  {
+    name: 'skip-gap',
+    value: 'BUCKET',
+    commands: ['progress'],
+    about: 'declare records lost that the source no longer has (sources with retention only)',
+  },
+  { name: 'delete', commands: ['sweep'], about: 'delete the files instead of listing them' },
+  {
+    name: 'older-than',
+    value: 'DURATION',
+    commands: ['sweep'],
+    about: 'leave files alone that are younger; under 24h only with --force',
+    standard: '3d',
+  },
+  {
+    name: 'force',
+    commands: ['progress', 'sweep'],
+    about: 'progress: set ends the rows do not show; sweep: take files younger than 24h',
+  },
+  {
     name: 'speed',
     value: 'N',
     commands: ['demo'],
@@ -304,7 +346,7 @@ export const optionTable: readonly OptionSpec[] = [
     name: 'config',
     value: 'FILE',
     environment: true,
-    commands: ['tier', 'query', 'verify', 'demo'],
+    commands: [...lakeCommands, 'demo'],
     about: 'configuration file',
     standard: './sluice.yaml if it is there',
   },
@@ -324,7 +366,7 @@ export const optionTable: readonly OptionSpec[] = [
     choices: ['text', 'json'],
     environment: true,
     config: 'log.format',
-    commands: ['tier', 'query', 'verify', 'demo'],
+    commands: [...lakeCommands, 'demo'],
     about: 'form of log lines',
     standard: 'text',
   },
@@ -334,7 +376,7 @@ export const optionTable: readonly OptionSpec[] = [
     choices: ['debug', 'info', 'warn', 'error'],
     environment: true,
     config: 'log.level',
-    commands: ['tier', 'query', 'verify', 'demo'],
+    commands: [...lakeCommands, 'demo'],
     about: 'debug, info, warn or error',
     standard: 'warn',
   },
@@ -348,7 +390,6 @@ const laterKey = {
   with: 'primary-key tables',
   fix: 'leave it out: the table is then a log table',
 } as const
-const laterSweep = { value: false, with: 'sluice sweep', fix: 'leave it out' } as const
 
 export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
   ['primary-key', laterKey],
@@ -361,14 +402,9 @@ export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
   ['fluss', { value: true, with: 'the Fluss source', fix: 'name a file or - as input' }],
   ['poll-interval', { value: true, with: 'the Fluss source', fix: 'leave it out' }],
   ['fresh', { value: false, with: 'union reads', fix: 'leave it out' }],
-  ['delete', laterSweep],
-  ['older-than', { ...laterSweep, value: true }],
-  ['force', laterSweep],
 ])
 
 export const laterCommands: ReadonlyMap<string, string> = new Map([
-  ['progress', 'the audit of a lake'],
-  ['sweep', 'the removal of orphan files'],
   ['doctor', 'the checks of stores and engines'],
   ['plan', 'schema evolution'],
   ['tables', 'lists'],

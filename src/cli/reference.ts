@@ -99,7 +99,7 @@ function optionRows(options: readonly OptionSpec[]): readonly string[] {
 
 const exits = [
   ['0', 'done; also the clean stop of `--follow`'],
-  ['1', 'looked and found a fault: the check of `demo`'],
+  ['1', 'looked and found a fault: `verify`, `progress`, the check of `demo`'],
   ['2', 'the command or the configuration is wrong; nothing was written'],
   ['3', 'data or lake said no; everything reported as committed is'],
   ['4', 'unknown whether the last commit landed; run again, it will find out'],

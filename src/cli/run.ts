@@ -30,13 +30,15 @@ export type CliIo = {
 
 /** Each command is loaded when it runs, so that `--help` does not wait for engines. */
 export type Commands = Readonly<
-  Record<'tier' | 'query' | 'verify' | 'demo', () => Promise<Command>>
+  Record<'tier' | 'query' | 'verify' | 'progress' | 'sweep' | 'demo', () => Promise<Command>>
 >
 
 const ownCommands: Commands = {
   tier: async () => (await import('./tier.ts')).tierCommand,
   query: async () => (await import('./query.ts')).queryCommand,
   verify: async () => (await import('./verify.ts')).verifyCommand,
+  progress: async () => (await import('./progress-command.ts')).progressCommand,
+  sweep: async () => (await import('./sweep.ts')).sweepCommand,
   demo: async () => (await import('./demo.ts')).demoCommand,
 }
 
@@ -44,6 +46,8 @@ const schemas: Readonly<Record<CommandName, string>> = {
   tier: 'sluice.receipt/1',
   query: 'sluice.query/1',
   verify: 'sluice.verify/1',
+  progress: 'sluice.progress/1',
+  sweep: 'sluice.sweep/1',
   demo: 'sluice.receipt/1',
   help: 'sluice.help/1',
   version: 'sluice.version/1',

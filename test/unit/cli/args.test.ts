@@ -171,8 +171,8 @@ test('says what the options of later versions come with', () => {
     assert.deepEqual(messages(`${plain} ${option}`), [expected], option)
   }
   assert.match(
-    messages('progress ./lake')[0] ?? '',
-    /^sluice progress comes with the audit of a lake/,
+    messages('doctor ./lake')[0] ?? '',
+    /^sluice doctor comes with the checks of stores and engines/,
   )
   assert.equal(
     read(`${plain} --format-version 2 --lake-format iceberg --catalog file`)?.follow,

@@ -12,7 +12,7 @@ import { runCli } from './lake-fixture.ts'
 const failing = (error: Error): Commands => {
   const command = (): Promise<number> => Promise.reject(error)
   const load = (): Promise<typeof command> => Promise.resolve(command)
-  return { tier: load, query: load, verify: load, demo: load }
+  return { tier: load, query: load, verify: load, progress: load, sweep: load, demo: load }
 }
 const tier = ['tier', 'flights.ndjson', '--warehouse', './lake', '--table', 'demo.flights']
 

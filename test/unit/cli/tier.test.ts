@@ -76,7 +76,8 @@ async function tier(run: TierRun, more: readonly string[] = [], tty = false): Pr
     'demo.flights',
     ...more,
   ]
-  return await runCli(argv, { tty }, { tier: load, query: load, verify: load, demo: load })
+  const all = { tier: load, query: load, verify: load, progress: load, sweep: load, demo: load }
+  return await runCli(argv, { tty }, all)
 }
 
 const telling =
