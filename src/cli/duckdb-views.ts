@@ -18,15 +18,49 @@ export async function createView(db: DuckDb, { name, scan }: NamedScan): Promise
     if (file.format.toUpperCase() === 'PARQUET') continue
     throw new SluiceError('SCHEMA_UNSUPPORTED', `${shown}: ${file.format} files are not read`)
   }
-  const schema = name.slice(0, -1).join('.')
   const select = selectOf(scan)
-  const view = `${quoteName(schema)}.${quoteName(name.at(-1) ?? '')}`
-  await db.run(`create schema if not exists ${quoteName(schema)}`)
-  await db.run(`create or replace view ${view} as ${select}`)
-  // `default` is a keyword of SQL; without this every such table would have to be quoted.
-  if (schema === 'default') {
-    await db.run(`create or replace view ${quoteName(name.at(-1) ?? '')} as ${select}`)
+  for (const { schema, view } of viewsOf(name)) {
+    await db.run(`create schema if not exists ${quoteName(schema)}`)
+    await db.run(`create or replace view ${quoteName(schema)}.${quoteName(view)} as ${select}`)
   }
+}
+
+/**
+ * Refuses tables that DuckDB could not tell apart: it has one level of schemas, and case does not
+ * count in it.
+ * @throws SluiceError CONFIG_INVALID naming both
+ */
+export function refuseSharedViews(names: readonly (readonly string[])[]): void {
+  const seen = new Map<string, readonly string[]>()
+  for (const name of names) {
+    for (const { schema, view } of viewsOf(name)) {
+      const key = `${schema}\0${view}`.toLowerCase()
+      const other = seen.get(key)
+      if (other === undefined) {
+        seen.set(key, name)
+        continue
+      }
+      const both = `${formatTableName(other)} and ${formatTableName(name)}`
+      throw new SluiceError('CONFIG_INVALID', `${both} would be one view of DuckDB`, {
+        fix: 'name the folder of one of them, or its metadata.json, as LAKE',
+      })
+    }
+  }
+}
+
+type ViewName = { readonly schema: string; readonly view: string }
+
+/** The views a table is queried by. */
+function viewsOf(name: readonly string[]): readonly ViewName[] {
+  const schema = name.slice(0, -1).join('.')
+  const view = name.at(-1) ?? ''
+  // `default` is a keyword of SQL; without this every such table would have to be quoted.
+  return schema === 'default'
+    ? [
+        { schema, view },
+        { schema: 'main', view },
+      ]
+    : [{ schema, view }]
 }
 
 /** The SELECT over the files of a table; a typed one without rows when it has none. */

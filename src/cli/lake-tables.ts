@@ -5,7 +5,7 @@ import { refuseDeletes, type ScanPoint, scanTable } from '../catalog/iceberg/sca
 import type { ObjectStore } from '../catalog/store/object-store.ts'
 import { isSluiceError, SluiceError } from '../core/errors.ts'
 import { formatTableName } from '../core/table-name.ts'
-import type { NamedScan } from './duckdb-views.ts'
+import { type NamedScan, refuseSharedViews } from './duckdb-views.ts'
 import type { Location } from './location.ts'
 
 export type LakeEntry = {
@@ -48,7 +48,8 @@ export type ScanRequest = {
 
 /**
  * Reads the metadata of the tables the SQL names, or of all when it names none (`SHOW ALL TABLES`).
- * @throws SluiceError for a table that is named and cannot be read; others are noted and left out
+ * @throws SluiceError for a table that is named and cannot be read (others are noted and left out),
+ * and for two that would be one view
  */
 export async function scanTables(
   store: ObjectStore,
@@ -63,8 +64,10 @@ export async function scanTables(
       `--snapshot belongs to one table; the SQL names ${named.length === 0 ? 'none' : names}`,
     )
   }
+  const wanted = named.length > 0 ? named : entries
+  refuseSharedViews(wanted.map(({ name }) => name))
   const scans: NamedScan[] = []
-  for (const { name, at } of named.length > 0 ? named : entries) {
+  for (const { name, at } of wanted) {
     try {
       const scan = await scanTable(store, at, request.point)
       refuseDeletes(scan)

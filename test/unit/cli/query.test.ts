@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { formatTableName } from '../../../src/core/table-name.ts'
 import { appendFile, createTable, runCli, withWarehouse } from './lake-fixture.ts'
 
 test('reads a table back as a box, as CSV and as JSON with every digit', async () => {
@@ -153,6 +154,53 @@ test('shows what DuckDB says about a query, with the tables there are', async ()
     assert.equal(document['error']['exit'], 2)
   })
 })
+
+test('refuses tables that DuckDB could not tell apart, and reads each by its folder', async () => {
+  await withWarehouse(async (folder) => {
+    const pairs = [
+      [['a.b', 'rows'], ['a', 'b', 'rows'], `"a.b".rows`],
+      [['default', 'lines'], ['main', 'lines'], 'lines'],
+    ] as const
+    for (const [index, [one, other, sql]] of pairs.entries()) {
+      const base = BigInt(10 * index)
+      const tables = [
+        await createTable(folder, one, { id: 'INT' }),
+        await createTable(folder, other, { id: 'INT' }),
+      ]
+      for (const [at, table] of tables.entries()) {
+        const id = base + BigInt(at) + 1n
+        await appendFile(
+          table,
+          id,
+          `values (${String(id)}, 0, 0, timestamptz '2026-11-30 00:00:00Z')`,
+        )
+      }
+      const both = await runCli(['query', folder, `select id from ${sql}`, '--csv'])
+      assert.equal(both.exit, 2)
+      assert.equal(both.out, '')
+      assert.match(both.err, /would be one view of DuckDB\n {2}fix {4}name the folder of one/)
+      assert.ok(
+        both.err.includes(formatTableName(one)) && both.err.includes(formatTableName(other)),
+      )
+      for (const [at, table] of tables.entries()) {
+        const { location } = await table.load()
+        const alone = await runCli([
+          'query',
+          location,
+          `select id from ${sqlOf(location)}`,
+          '--csv',
+        ])
+        assert.equal(alone.out, `id\n${String(base + BigInt(at) + 1n)}\n`, alone.err)
+      }
+    }
+  })
+})
+
+/** A table that is named by its folder has the folder above as its namespace. */
+function sqlOf(location: string): string {
+  const [namespace = '', table = ''] = location.split('/').slice(-2)
+  return `"${decodeURIComponent(namespace)}".${table}`
+}
 
 test('takes the lake from the environment and the SQL from stdin', async () => {
   await withWarehouse(async (folder) => {
