@@ -7,7 +7,6 @@ import {
   RecordBatchReader,
   type Schema,
 } from 'apache-arrow'
-import type { ParquetFile } from 'parquet-wasm'
 import { SluiceError } from '../../core/errors.ts'
 import { checkSchema } from '../../core/schema/check-schema.ts'
 import type { Inferred } from '../../core/schema/infer.ts'
@@ -88,7 +87,7 @@ function batchesOf(
   bytes: InputBytes,
   format: WholeFormat,
 ): AsyncGenerator<RecordBatch, void, undefined> {
-  return format === 'parquet' ? parquetBatches(bytes) : arrowBatches(bytes)
+  return format === 'parquet' ? parquetRows(bytes) : arrowBatches(bytes)
 }
 
 async function* arrowBatches(bytes: InputBytes): AsyncGenerator<RecordBatch, void, undefined> {
@@ -131,20 +130,13 @@ function isPlainFile(bytes: InputBytes): boolean {
   )
 }
 
-async function* parquetBatches(bytes: InputBytes): AsyncGenerator<RecordBatch, void, undefined> {
-  const file = await openParquet(bytes)
-  try {
-    const groups = file.metadata().numRowGroups()
-    for (let group = 0; group < groups; group += 1) {
-      const table = await file.read({ rowGroups: [group], batchSize: 8192 })
-      yield* RecordBatchReader.from(table.intoIPCStream())
-    }
-  } finally {
-    file.free()
-  }
+async function* parquetRows(bytes: InputBytes): AsyncGenerator<RecordBatch, void, undefined> {
+  // Late: the decoder is large, and most inputs are text.
+  const { parquetBatches } = await import('../../core/columns/parquet-in.ts')
+  yield* parquetBatches(await blobOf(bytes), bytes.name)
 }
 
-async function openParquet(bytes: InputBytes): Promise<ParquetFile> {
+async function blobOf(bytes: InputBytes): Promise<Blob> {
   const { location, name } = bytes
   if (!isPlainFile(bytes) || location.kind === 'stream') {
     throw new SluiceError(
@@ -155,14 +147,13 @@ async function openParquet(bytes: InputBytes): Promise<ParquetFile> {
       },
     )
   }
-  // Late: the decoder is large, and most inputs are text.
-  const decoder = await import('parquet-wasm')
-  return await decoder.ParquetFile.fromFile(await openAsBlob(location.path))
+  return await openAsBlob(location.path)
 }
 
 async function schemaOf(bytes: InputBytes, format: WholeFormat): Promise<Schema> {
   if (format === 'parquet') {
-    const file = await openParquet(bytes)
+    const decoder = await import('parquet-wasm')
+    const file = await decoder.ParquetFile.fromFile(await blobOf(bytes))
     try {
       return RecordBatchReader.from(file.schema().intoIPCStream()).open().schema
     } finally {
