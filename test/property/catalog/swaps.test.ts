@@ -97,7 +97,9 @@ class World {
     const files = step.files.map((rows, at) =>
       dataFile(at, rows, { location: `${folder}/data/${String(id)}-${String(at)}.parquet` }),
     )
-    const change = step.act === 'fence' ? { setProperties: new Map() } : append(id, files)
+    // A fence of production names its own commit, so that no two of them are the same bytes.
+    const change =
+      step.act === 'fence' ? { setProperties: new Map([['fence', String(id)]]) } : append(id, files)
     const isNewest = base.token === (await table.load()).token
     this.#fate = step.fate
     const outcome = await table.swap(base, change)
