@@ -42,11 +42,18 @@ export function isSecretName(name: string): boolean {
   return secretName.test(name)
 }
 
-/** Replaces user info and query of every URL in a text: `https://***@host/path?***`. */
+/**
+ * Replaces user info and query of every URL in a text: `https://***@host/path?***`. Word by word, in
+ * time that grows with the length: what it is given may be anybody's.
+ */
 export function redactUrls(text: string): string {
-  return text
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s@"']*@/gi, '$1***@')
-    .replace(/([a-z][a-z0-9+.-]*:\/\/[^\s?"']*)\?[^\s"']*/gi, '$1?***')
+  return text.replace(/[^\s"']+/g, (word) => {
+    const at = word.indexOf('://')
+    if (at < 0) return word
+    const query = word.indexOf('?', at)
+    const place = query < 0 ? word : `${word.slice(0, query)}?***`
+    return place.replace(/:\/\/[^/]*@/g, '://***@')
+  })
 }
 
 const shapes = [

@@ -4,6 +4,8 @@ import { cutText, escapeText, hasUnsafeCharacter } from './text.ts'
 /** A part becomes the name of a folder, and file systems hold 255 bytes of those. */
 const partBytesMax = 255
 const partsMax = 8
+/** Each byte of a part may be a doubled quote, and each part has two quotes and a dot. */
+const textMax = partsMax * (2 * partBytesMax + 3)
 
 /**
  * Reads `namespace.table`, `a.b.table`, `table` (in the namespace `default`) and quoted parts:
@@ -12,6 +14,7 @@ const partsMax = 8
  * @throws SluiceError NAME_INVALID, naming all that is wrong at once
  */
 export function parseTableName(text: string): readonly string[] {
+  if (text.length > textMax) throw refuse(text.slice(0, textMax), 'longer than any name')
   const read = readParts(text)
   const problems = new Set(read.problems)
   for (const part of read.parts) for (const problem of partProblems(part)) problems.add(problem)
