@@ -39,6 +39,7 @@ export type SourceContext = {
   readonly request: TierRequest
   readonly name: string
   readonly fields: readonly Field[]
+  readonly bucketKey: string | undefined
   readonly hooks: TierHooks
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -82,7 +83,11 @@ export async function openSource(context: SourceContext, path: string): Promise<
   const progress = context.known.get(chosen)
   const reader = await openInput({
     bytes,
-    target: { table: context.name, fields: context.fields },
+    target: {
+      table: context.name,
+      fields: context.fields,
+      ...(context.bucketKey === undefined ? {} : { bucketKey: context.bucketKey }),
+    },
     format,
     csv: csvOptions(request),
     onBadRecord: request.onBadRecord,

@@ -201,6 +201,7 @@ class TierRun {
       known: new Map(opened.resumed?.inputs),
       waiting: this.#target.waiting,
       fields: this.#target.definition.schema.fields,
+      bucketKey: this.#target.definition.bucketKey,
       progress: () => ({
         committed: this.#receipt.rows,
         round: this.#receipt.rounds.at(-1)?.round ?? opened.resumed?.round ?? 0,

@@ -29,7 +29,7 @@ export class CsvColumns implements CsvSink {
 
   /** @param columns Which column each field of a record belongs to; see `csvColumns`. */
   constructor(target: InputTarget, shape: CsvShape, columns: readonly number[]) {
-    const { node, builders } = tableNode(target.fields)
+    const { node, builders } = tableNode(target.fields, target.bucketKey)
     this.#node = node
     this.#builders = builders
     this.#table = target.table
@@ -95,6 +95,9 @@ export class CsvColumns implements CsvSink {
     if (node.kind === 'array' || node.kind === 'map' || node.kind === 'row') {
       this.#appendJson(node, source, { first, last, at: from })
       return
+    }
+    if (node.isKey && first === last) {
+      throw new RecordFault(from, nullReason(node, 'is empty', this.#table))
     }
     const why = appendPlain(node, source, first, last, this.#cursor)
     if (why === undefined) return

@@ -121,7 +121,7 @@ function refuseHeader(name: string, names: readonly string[], options: CsvOption
 /**
  * Which column of the table each field of a record belongs to; -1 for none, which a record may have
  * as long as it is null there. Without a header fields are the table's columns in order.
- * @throws SluiceError RECORD_REFUSED for a NOT NULL column that the header lacks
+ * @throws SluiceError RECORD_REFUSED for a NOT NULL column, or the bucket key, that the header lacks
  */
 export function csvColumns(shape: CsvShape, target: InputTarget, name: string): readonly number[] {
   const { fields, table } = target
@@ -130,10 +130,13 @@ export function csvColumns(shape: CsvShape, target: InputTarget, name: string): 
   const byName = new Map(fields.map((field, index) => [field.name, index]))
   const place = { where: `${name}:1:1 (byte 0)`, details: { input: name, line: 1n } }
   for (const field of fields) {
-    if (field.type.nullable || names.includes(field.name) || shape.names === undefined) continue
+    const isKey = field.name === target.bucketKey
+    const mayLack = field.type.nullable && !isKey
+    if (mayLack || names.includes(field.name) || shape.names === undefined) continue
+    const is = isKey ? 'the bucket key' : 'NOT NULL'
     throw new SluiceError(
       'RECORD_REFUSED',
-      `${name} line 1: ${field.name} is missing, column ${field.name} of ${table} is NOT NULL`,
+      `${name} line 1: ${field.name} is missing, column ${field.name} of ${table} is ${is}`,
       { ...place, fix: `add the column ${field.name}` },
     )
   }

@@ -41,6 +41,8 @@ export type InputTarget = {
   /** As messages name it: `demo.flights`. */
   readonly table: string
   readonly fields: readonly Field[]
+  /** Column whose hash is the bucket: a record whose value there is null or empty has none. */
+  readonly bucketKey?: string
 }
 
 /** A record that was set aside; it takes no place among the records. */

@@ -13,7 +13,7 @@ export class JsonColumns implements JsonSink {
   readonly #table: string
 
   constructor(target: InputTarget) {
-    const { node, builders } = tableNode(target.fields)
+    const { node, builders } = tableNode(target.fields, target.bucketKey)
     this.#node = node
     this.#builders = builders
     this.#table = target.table

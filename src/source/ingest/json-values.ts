@@ -65,6 +65,9 @@ function readScalar(cursor: JsonCursor, node: ScalarNode, byte: number, table: s
   let why: Refusal
   if (byte === 34) {
     cursor.scanString()
+    if (node.isKey && cursor.textFrom === cursor.textTo) {
+      throw new RecordFault(at, nullReason(node, 'is empty', table))
+    }
     why = appendString(node, cursor.text, cursor.textFrom, cursor.textTo, cursor)
   } else if (byte === 45 || (byte >= 48 && byte <= 57)) {
     cursor.scanNumber()
@@ -185,9 +188,14 @@ function appendMissing(object: ObjectNode, at: number, table: string): void {
   })
 }
 
-/** `id is missing, column id of demo.flights is BIGINT NOT NULL`. */
-export function nullReason(node: ValueNode, what: 'is null' | 'is missing', table: string): string {
-  return `${node.path} ${what}, column ${node.path} of ${table} is ${node.typeText}`
+/** `id is missing, column id of demo.flights is BIGINT NOT NULL`, or `is the bucket key`. */
+export function nullReason(
+  node: ValueNode,
+  what: 'is null' | 'is missing' | 'is empty',
+  table: string,
+): string {
+  const is = node.isKey ? 'the bucket key' : node.typeText
+  return `${node.path} ${what}, column ${node.path} of ${table} is ${is}`
 }
 
 /** `delay is "n/a", column delay of demo.flights is BIGINT`. */

@@ -18,7 +18,10 @@ type Common = {
   /** `address.zip`; how messages name the value. */
   readonly path: string
   readonly typeText: string
+  /** Never for the bucket key: no bucket would take a null. */
   readonly nullable: boolean
+  /** The bucket key of the table, whose values may not be empty either. */
+  readonly isKey: boolean
 }
 
 /** Where the values of one column, or of one part of a nested one, are appended. */
@@ -90,25 +93,33 @@ export type ObjectNode = {
 }
 
 /** Nodes and builders for the columns of a table, in order. */
-export function tableNode(fields: readonly Field[]): {
+export function tableNode(
+  fields: readonly Field[],
+  bucketKey: string | undefined,
+): {
   readonly node: ObjectNode
   readonly builders: readonly ColumnBuilder[]
 } {
   const builders = fields.map((field) => columnBuilder(field.type))
-  return { node: objectNode(fields, builders, ''), builders }
+  return { node: objectNode(fields, builders, '', bucketKey), builders }
 }
 
 function objectNode(
   fields: readonly Field[],
   builders: readonly ColumnBuilder[],
   path: string,
+  bucketKey?: string,
 ): ObjectNode {
   return {
     path,
     fields: fields.map((field, index) => {
       const builder = builders[index]
       check(builder !== undefined, 'each field has a builder')
-      return valueNode(field.type, builder, path === '' ? field.name : `${path}.${field.name}`)
+      const ownPath = path === '' ? field.name : `${path}.${field.name}`
+      if (field.name !== bucketKey) return valueNode(field.type, builder, ownPath)
+      const node = scalarNode(field.type, builder, ownPath)
+      check(node !== undefined, 'a bucket key is not nested')
+      return { ...node, nullable: false, isKey: true }
     }),
     quoted: fields.map(({ name }) =>
       JSON.stringify(name) === `"${name}"` ? Buffer.from(`${name}"`) : undefined,
@@ -121,7 +132,7 @@ function objectNode(
 }
 
 function valueNode(type: DataType, builder: ColumnBuilder, path: string): ValueNode {
-  const common = { path, typeText: formatType(type), nullable: type.nullable }
+  const common = { path, typeText: formatType(type), nullable: type.nullable, isKey: false }
   if (type.kind === 'array' && builder instanceof ListBuilder) {
     const element = valueNode(type.element, builder.element, `${path}[]`)
     return { ...common, kind: 'array', builder, element }
@@ -153,7 +164,7 @@ function valueNode(type: DataType, builder: ColumnBuilder, path: string): ValueN
 const integerBits = { tinyint: 8, smallint: 16, int: 32 } as const
 
 function scalarNode(type: DataType, builder: ColumnBuilder, path: string): ScalarNode | undefined {
-  const common = { path, typeText: formatType(type), nullable: type.nullable }
+  const common = { path, typeText: formatType(type), nullable: type.nullable, isKey: false }
   if (builder instanceof BitBuilder) return { ...common, kind: 'boolean', builder }
   if (builder instanceof Float32Builder) return { ...common, kind: 'float', builder }
   if (builder instanceof Float64Builder) return { ...common, kind: 'double', builder }

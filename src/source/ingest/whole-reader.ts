@@ -34,6 +34,8 @@ export class WholeReader implements InputReader {
   #losses = 0
   #row = 0n
   #done = false
+  /** A row that does not fit: said once everything before it was handed out. */
+  #refused: SluiceError | undefined
 
   constructor(options: WholeReaderOptions) {
     this.#options = options
@@ -51,6 +53,7 @@ export class WholeReader implements InputReader {
   async next(): Promise<InputBatch | undefined> {
     if (this.#done) return undefined
     while (this.#current === undefined || this.#from >= this.#current.length) {
+      if (this.#refused !== undefined) throw this.#refused
       this.#current = await this.#read()
       this.#from = 0
       if (this.#current === undefined) {
@@ -102,7 +105,9 @@ export class WholeReader implements InputReader {
       const { fields, batch: columns, cutValues } = fromArrow(batch, options)
       this.#match ??= matchColumns(fields, target, name)
       this.#losses += cutValues
-      return this.#match(columns, this.#row)
+      const { records, refused } = this.#match(columns, this.#row)
+      this.#refused = refused
+      return records
     } catch (error) {
       throw corrupt(error, name, format)
     }

@@ -14,6 +14,7 @@ export type ReadOptions = Partial<Omit<InputSpec, 'bytes' | 'target'>> & {
   readonly name?: string
   readonly columns?: Readonly<Record<string, string>>
   readonly fields?: readonly Field[]
+  readonly bucketKey?: string
   /** Bytes in a chunk of the stream; by default everything at once. */
   readonly chunk?: number
 }
@@ -29,12 +30,23 @@ export async function openText(
   options: ReadOptions,
 ): Promise<InputReader> {
   const raw = typeof text === 'string' ? Buffer.from(text) : text
-  const { name = 'a.ndjson', columns = {}, fields, chunk = raw.length + 1, ...rest } = options
+  const {
+    name = 'a.ndjson',
+    columns = {},
+    fields,
+    bucketKey,
+    chunk = raw.length + 1,
+    ...rest
+  } = options
   const bytes = await InputBytes.open({
     name,
     location: { kind: 'stream', bytes: chunksOf(raw, chunk) },
   })
-  const target = { table: 'demo.t', fields: fields ?? fieldsOf(columns) }
+  const target = {
+    table: 'demo.t',
+    fields: fields ?? fieldsOf(columns),
+    ...(bucketKey === undefined ? {} : { bucketKey }),
+  }
   return await openInput({ ...rest, bytes, target })
 }
 
