@@ -7,7 +7,9 @@ import { bucketKeyProblem, checkSchema } from '../../core/schema/check-schema.ts
 import { formatType } from '../../core/schema/format-type.ts'
 import { parseSchemaFile, type SchemaFile } from '../../core/schema/schema-file.ts'
 import { formatTableName } from '../../core/table-name.ts'
+import { checkInput } from '../../source/ingest/check-input.ts'
 import type { InputBytes } from '../../source/ingest/input-bytes.ts'
+import { detectFormat } from '../../source/ingest/input-format.ts'
 import type { SourceTable } from '../../source/ports.ts'
 import type { OpenedLake } from '../open-lake.ts'
 import {
@@ -19,7 +21,7 @@ import {
 import type { SessionPorts } from '../tiering-session.ts'
 import { declaredFields, declaredProperty } from './declared-schema.ts'
 import { learnFields } from './learn-fields.ts'
-import { isReopenable, openBytes, type WaitingInputs } from './open-source.ts'
+import { csvOptions, isReopenable, openBytes, type WaitingInputs } from './open-source.ts'
 import type { TierHooks, TierRequest } from './tier-types.ts'
 
 /** The table a run fills: found, or made. */
@@ -41,7 +43,8 @@ const bucketsDefault = 4
 
 /**
  * Opens the table, or makes it from the schema given or learned from the first input. Every input is
- * looked for first: nothing is written for a run that cannot begin.
+ * looked for first, and the columns of the first one are compared with a schema that is given: nothing
+ * is written for a run that cannot begin.
  * @throws SluiceError INPUT_UNREADABLE, SCHEMA_UNSUPPORTED, TABLE_MISMATCH and those of the catalog
  */
 export async function openTarget(
@@ -62,7 +65,6 @@ export async function openTarget(
     declared === undefined
       ? await learnFields(first, request)
       : { fields: declared.fields, notes: [] }
-  await closeFile(first)
   const name = formatTableName(request.table)
   checkSchema(learned.fields, name)
   const bucketKey = request.bucketKey ?? onlyKey(declared)
@@ -70,6 +72,16 @@ export async function openTarget(
     const problem = bucketKeyProblem(learned.fields, bucketKey)
     if (problem !== undefined) throw new SluiceError('SCHEMA_UNSUPPORTED', problem)
   }
+  if (first !== undefined && declared !== undefined) {
+    const target = { table: name, fields: learned.fields }
+    await checkInput({
+      bytes: first,
+      format: await detectFormat(first, request.inputFormat),
+      csv: csvOptions(request),
+      target: bucketKey === undefined ? target : { ...target, bucketKey },
+    })
+  }
+  await closeFile(first)
   const properties = new Map([
     ...Object.entries(declared?.properties ?? {}),
     ...request.properties,

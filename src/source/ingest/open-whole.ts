@@ -11,9 +11,11 @@ import { SluiceError } from '../../core/errors.ts'
 import { checkSchema } from '../../core/schema/check-schema.ts'
 import type { Inferred } from '../../core/schema/infer.ts'
 import { fieldFromArrow } from '../../core/columns/arrow-type.ts'
+import type { Field } from '../../core/schema/types.ts'
 import { digestOf } from './identify.ts'
 import type { InputReader, InputTarget, ResumePoint } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
+import { matchColumns } from './match-columns.ts'
 import { corrupt, WholeReader } from './whole-reader.ts'
 
 type WholeFormat = 'parquet' | 'arrow'
@@ -58,9 +60,7 @@ export async function wholeFields(
   primaryKey: readonly string[] = [],
 ): Promise<Inferred> {
   try {
-    const schema = await schemaOf(bytes, format)
-    const fields = schema.fields.map((each: ArrowField<ArrowType>) => {
-      const field = fieldFromArrow(each, () => false)
+    const fields = (await fileFields(bytes, format, [])).map((field) => {
       const isKey = primaryKey.includes(field.name)
       return isKey ? { ...field, type: { ...field.type, nullable: false } } : field
     })
@@ -69,6 +69,38 @@ export async function wholeFields(
   } catch (error) {
     throw corrupt(error, bytes.name, format)
   }
+}
+
+/**
+ * Checks that the columns of a Parquet or Arrow input fit those of a table; nothing of the input is
+ * taken.
+ * @throws SluiceError TABLE_MISMATCH, RECORD_REFUSED, SCHEMA_UNSUPPORTED, DATA_CORRUPT,
+ * INPUT_UNREADABLE
+ */
+export async function checkWhole(
+  bytes: InputBytes,
+  format: WholeFormat,
+  target: InputTarget,
+): Promise<void> {
+  try {
+    matchColumns(await fileFields(bytes, format, target.fields), target, bytes.name)
+  } catch (error) {
+    throw corrupt(error, bytes.name, format)
+  }
+}
+
+/** @param wanted Columns that may be cut to microseconds are known from these. */
+async function fileFields(
+  bytes: InputBytes,
+  format: WholeFormat,
+  wanted: readonly Field[],
+): Promise<readonly Field[]> {
+  const lossy = wanted.filter((field) => field.allowPrecisionLoss === true)
+  const names = new Set(lossy.map((field) => field.name))
+  const schema = await schemaOf(bytes, format)
+  return schema.fields.map((each: ArrowField<ArrowType>) =>
+    fieldFromArrow(each, () => names.has(each.name)),
+  )
 }
 
 /** Empty for a stream: it is read once, so there is nothing to compare with later. */
