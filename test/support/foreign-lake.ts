@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { locationOf } from '../../src/catalog/store/local-store.ts'
-import { type JsonObject, parseJson, isJsonObject } from '../../src/core/json64.ts'
+import type { JsonObject } from '../../src/core/json64.ts'
 import { openLake } from '../../src/library/api/lake.ts'
 import { type CliRun, runCli } from '../unit/cli/lake-fixture.ts'
+import { documentOf } from './cli.ts'
 import { ForeignWriter } from './foreign-writer.ts'
 import { scratchFolder } from './scratch.ts'
 
@@ -47,10 +48,8 @@ export class ForeignLake {
 
   /** The document of a command with `--json`. */
   async document(args: readonly string[]): Promise<JsonObject> {
-    const { out } = await this.run([...args, '--json'])
-    const document = parseJson(out, { name: 'stdout' })
-    if (!isJsonObject(document)) throw new Error(out)
-    return document
+    const { out, err } = await this.run([...args, '--json'])
+    return documentOf({ stdout: out, stderr: err })
   }
 
   /** Every `n` that can be read now, ascending. */

@@ -138,6 +138,28 @@ export class ForeignWriter {
     await this.#swap(base, [['properties', jsonObject(properties)]])
   }
 
+  /** Makes an existing file below the table's folder one of its data files. */
+  async adopt(path: string): Promise<void> {
+    const base = await this.#head()
+    const [like] = (await scanTable(this.#store, this.#folder)).files
+    if (like === undefined) throw new Error('there is no file to be like')
+    const file = { ...like, location: `${this.#folder}/${path}`, metrics: [] }
+    await this.#commit(base, 'append', [file], await this.#manifestsOf(base.metadata))
+  }
+
+  /** ANALYZE: a statistics file of the head. */
+  async addStatistics(path: string): Promise<void> {
+    const base = await this.#head()
+    const statistics = jsonObject([
+      ['snapshot-id', base.metadata.head],
+      ['statistics-path', `${this.#folder}/${path}`],
+      ['file-size-in-bytes', 15],
+      ['file-footer-size-in-bytes', 4],
+      ['blob-metadata', []],
+    ])
+    await this.#swap(base, [['statistics', [statistics]]])
+  }
+
   /** Makes the table anew under its name, as a copy of its definition: it has another UUID. */
   async dropAndRecreate(properties: 'kept' | 'new' = 'new'): Promise<void> {
     const { json } = await this.metadata()
