@@ -145,8 +145,12 @@ describe('LogTable.append', () => {
     const world = open()
     const id = BigInt64Array.of(1n)
     const cases: readonly [Uint8Array | Table, string, RegExp][] = [
-      [tableFromArrays({ id }), 'RECORD_REFUSED', /"score" is missing/],
-      [tableFromArrays({ id, score: Int32Array.of(1) }), 'RECORD_REFUSED', /is INT.* has DOUBLE/],
+      [
+        tableFromArrays({ score: Float64Array.of(1) }),
+        'RECORD_REFUSED',
+        /"id" is missing, the table has BIGINT NOT NULL/,
+      ],
+      [tableFromArrays({ id, score: id }), 'RECORD_REFUSED', /is BIGINT, the table has DOUBLE/],
       [
         tableFromArrays({ id, score: Float64Array.of(1), more: id }),
         'RECORD_REFUSED',
