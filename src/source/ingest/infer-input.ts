@@ -25,13 +25,15 @@ import { TextReader } from './text-reader.ts'
 export { isText }
 
 const sampleBytes = 16 * 1024 * 1024
+/** A first record may be larger than a sample: a header and the largest record end before this. */
+const firstRecordBytes = 66 * 1024 * 1024
 
 export type InferOptions = {
   readonly bytes: InputBytes
   /** See `detectFormat`. */
   readonly format: InputFormat
   readonly csv?: CsvOptions
-  /** By default 10,000 records, and never more than 16 MiB unless `all`. */
+  /** By default 10,000 records, and never more than 16 MiB and one record unless `all`. */
   readonly sampleRecords?: number | 'all'
   readonly primaryKey?: readonly string[]
 }
@@ -47,10 +49,15 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
     const { wholeFields } = await import('./open-whole.ts')
     return await wholeFields(bytes, format, primaryKey)
   }
-  const root = newObserved()
   const shape = format === 'csv' ? await csvShape(bytes, options.csv ?? {}) : undefined
-  const sampled = await observe(options, parserOf(root, shape))
-  if (sampled === 0) {
+  let root = newObserved()
+  let sampled = await observe(options, parserOf(root, shape), 0)
+  while (sampled.records === 0 && sampled.isCut && sampled.bytes < firstRecordBytes) {
+    root = newObserved()
+    const bytesMin = Math.min(2 * Math.max(sampled.bytes, sampleBytes), firstRecordBytes)
+    sampled = await observe(options, parserOf(root, shape), bytesMin)
+  }
+  if (sampled.records === 0) {
     const what =
       format === 'csv' && shape?.names !== undefined ? 'a header without records' : 'no records'
     throw new SluiceError('INPUT_UNREADABLE', `${bytes.name}: ${what}, so no column types`, {
@@ -70,8 +77,14 @@ function parserOf(root: Observed, shape: CsvShape | undefined): RecordParser {
   return new CsvParser(new CsvObserver(root, shape), { delimiter, skipHeader: hasHeader })
 }
 
-/** Feeds the sample to the parser; how many records it had. */
-async function observe(options: InferOptions, parser: RecordParser): Promise<number> {
+type Sampled = { readonly records: number; readonly bytes: number; readonly isCut: boolean }
+
+/** Feeds the sample to the parser; how many records it had, and whether the input goes on behind it. */
+async function observe(
+  options: InferOptions,
+  parser: RecordParser,
+  bytesMin: number,
+): Promise<Sampled> {
   const { bytes, format, sampleRecords = 10_000 } = options
   const { name, location } = bytes
   const all = sampleRecords === 'all'
@@ -80,7 +93,9 @@ async function observe(options: InferOptions, parser: RecordParser): Promise<num
       fix: 'leave --sample-records out, or declare the columns with --schema',
     })
   }
-  const head = all ? Buffer.alloc(0) : await enoughRecords(bytes, sampleRecords)
+  const { head, isCut } = all
+    ? { head: Buffer.alloc(0), isCut: false }
+    : await enoughRecords(bytes, sampleRecords, bytesMin)
   const stream = async function* (): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(head)
   }
@@ -97,7 +112,7 @@ async function observe(options: InferOptions, parser: RecordParser): Promise<num
     badRecordsMax: Number.POSITIVE_INFINITY,
     limits: all ? {} : { batchRecordsMax: sampleRecords, batchBytesMax: 2 * sampleBytes },
     // The last record of a sample may be cut off.
-    follow: !all && head.length >= sampleBytes,
+    follow: isCut,
     start: {
       position: 0n,
       records: 0n,
@@ -112,24 +127,31 @@ async function observe(options: InferOptions, parser: RecordParser): Promise<num
     for (;;) {
       const batch = await reader.next()
       records += batch?.records.length ?? 0
-      if (batch === undefined || batch.ended || !all) return records
+      if (batch === undefined || batch.ended || !all) return { records, bytes: head.length, isCut }
     }
   } finally {
     await reader.close()
   }
 }
 
-/** The start of the input with at least this many lines, as far as the sample goes. */
-async function enoughRecords(bytes: InputBytes, records: number): Promise<Buffer> {
-  for (let size = 1024 * 1024; ; size *= 4) {
-    const head = await bytes.head(Math.min(size, sampleBytes))
-    if (head.length < size || size >= sampleBytes) return head
+/** The start of the input with at least this many lines and bytes, as far as the sample goes. */
+async function enoughRecords(
+  bytes: InputBytes,
+  records: number,
+  bytesMin: number,
+): Promise<{ readonly head: Buffer; readonly isCut: boolean }> {
+  const bytesMax = Math.max(sampleBytes, bytesMin)
+  for (let size = Math.max(1024 * 1024, bytesMin); ; size *= 4) {
+    const asked = Math.min(size, bytesMax)
+    const head = await bytes.head(asked)
+    const isCut = head.length >= asked
+    if (!isCut || asked === bytesMax) return { head, isCut }
     let lines = 0
     for (let at = head.indexOf(10); at !== -1 && lines <= records; at = head.indexOf(10, at + 1)) {
       lines += 1
     }
     // A CSV record may take several lines; then the sample is smaller, which does no harm.
-    if (lines > records) return head
+    if (lines > records) return { head, isCut }
   }
 }
 

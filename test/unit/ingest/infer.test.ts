@@ -142,6 +142,41 @@ describe('inference from NDJSON', () => {
   })
 })
 
+describe('a first record that is larger than the sample', () => {
+  const long = 'x'.repeat(20 * 1024 * 1024)
+  const openLarge = (text: string, name: string): Promise<InputBytes> =>
+    InputBytes.open({
+      name,
+      location: { kind: 'stream', bytes: chunksOf(Buffer.from(text), 4 * 1024 * 1024) },
+    })
+
+  test('is read whole, and nothing of the input is taken', async () => {
+    const bytes = await openLarge(`{"v":"${long}"}\n{"v":"a"}\n`, 'a.ndjson')
+    const { fields } = await inferInput({ bytes, format: 'ndjson' })
+    assert.deepEqual(typesOf({ fields, notes: [] }), { v: 'STRING' })
+    const batches = await drain(await openInput({ bytes, target: { table: 't', fields } }))
+    assert.equal(
+      batches.reduce((sum, { records }) => sum + records.length, 0),
+      2,
+    )
+  })
+
+  test('is read whole also from CSV, with many line breaks inside', async () => {
+    const lines = 'x\n'.repeat(9 * 1024 * 1024)
+    const text = `n,v\n1,"${lines}"\n`
+    const result = await inferInput({ bytes: await openLarge(text, 'a.csv'), format: 'csv' })
+    assert.deepEqual(typesOf(result), { n: 'BIGINT', v: 'STRING' })
+  })
+
+  test('is refused over 64 MiB, as its reader does', async () => {
+    const bytes = await openLarge(`{"v":"${'x'.repeat(80 * 1024 * 1024)}"}\n`, 'a.ndjson')
+    await assert.rejects(inferInput({ bytes, format: 'ndjson' }), {
+      code: 'RECORD_REFUSED',
+      message: /a\.ndjson line 1: a record of more than 67,108,864 bytes/,
+    })
+  })
+})
+
 describe('inference from CSV', () => {
   test('takes the first type that fits every text', async () => {
     const text = `b,i,d,day,at,z,s,plus,mixed,none
