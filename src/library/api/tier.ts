@@ -7,7 +7,7 @@ import { parseTableName } from '../../core/table-name.ts'
 import { tierInputs } from '../tier/run.ts'
 import type { Receipt, TierRequest } from '../tier/tier-types.ts'
 import { type TableDefinition, durationMs } from './embedded-source.ts'
-import type { Cancel, Lake } from './lake.ts'
+import { type Cancel, type Lake, partsOf } from './lake.ts'
 
 export type TierOptions = Partial<TableDefinition> &
   Cancel & {
@@ -49,6 +49,7 @@ export async function tier(
       chance: seededChance(Number.parseInt(systemIds.bits128().slice(0, 8), 16)),
       journal: silentJournal,
     },
+    partsOf(options.lake),
   )
   if (receipt.error === undefined) return receipt
   if (isSluiceError(receipt.error)) throw receipt.error

@@ -2,7 +2,7 @@ import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import { formatTableName } from '../../core/table-name.ts'
 import type { TieringEvent } from '../../sink/job/events.ts'
 import type { RunningJob } from '../../sink/job/options.ts'
-import { openWarehouse } from '../open-lake.ts'
+import { type OpenedLake, openWarehouse } from '../open-lake.ts'
 import {
   isPassing,
   type SessionPorts,
@@ -11,6 +11,7 @@ import {
 } from '../tiering-session.ts'
 import { explainError, explainThrown, type Reached } from './explain-error.ts'
 import { type IngestContext, ingestInput } from './ingest-input.ts'
+import { lakeNotes } from './lake-notes.ts'
 import { orStopped } from './or-stopped.ts'
 import { Quarantine } from './quarantine.ts'
 import { ReceiptBuilder } from './receipt-builder.ts'
@@ -24,6 +25,7 @@ const restartsMax = 3
 
 /**
  * Tiers inputs into one table, as `sluice tier` does. Rounds run while inputs are still being read.
+ * @param opened The request's warehouse, where it is open already.
  * @returns a receipt; `ok` is false and `error` set when it stopped after the table was opened
  * @throws SluiceError when nothing was written
  */
@@ -31,10 +33,11 @@ export async function tierInputs(
   request: TierRequest,
   hooks: TierHooks,
   ports: SessionPorts,
+  opened?: OpenedLake,
 ): Promise<Receipt> {
   const startedAt = ports.clock.monotonic()
   const s3 = request.s3 === undefined ? {} : { s3: request.s3 }
-  const lake = await openWarehouse(request.warehouse, ports, s3)
+  const lake = opened ?? (await openWarehouse(request.warehouse, ports, s3))
   const receipt = new ReceiptBuilder()
   const reached: Reached = {
     warehouse: request.warehouse,
@@ -95,7 +98,7 @@ class TierRun {
     request: TierRequest,
     hooks: TierHooks,
     ports: SessionPorts,
-    lake: Awaited<ReturnType<typeof openWarehouse>>,
+    lake: OpenedLake,
     target: Target,
     receipt: ReceiptBuilder,
   ) {
@@ -168,7 +171,7 @@ class TierRun {
       start: this.#request.follow ? 'goes-on' : 'waits-one-freshness',
     })
     this.#opened = opened
-    this.#noteRollback(opened)
+    this.#tellNotes(lakeNotes(this.#name, opened))
     this.#session.listen((event) => {
       this.#hear(event, opened)
     })
@@ -295,13 +298,13 @@ class TierRun {
     }
   }
 
-  #noteRollback({ version, resumed }: SessionTable): void {
-    const { progress } = version
-    if (progress.kind !== 'found' || progress.rolledBackFrom === undefined) return
-    const from = String(progress.rolledBackFrom)
-    const message = `${this.#name} was rolled back from snapshot ${from}: it goes on after round ${String(resumed?.round)}`
-    this.#receipt.notes.push(message)
-    this.#hooks.onEvent({ event: 'note', message })
+  /** Each once, also when the run starts over. */
+  #tellNotes(messages: readonly string[]): void {
+    for (const message of messages) {
+      if (this.#receipt.notes.includes(message)) continue
+      this.#receipt.notes.push(message)
+      this.#hooks.onEvent({ event: 'note', message })
+    }
   }
 
   /** Said once there is something new: a run that adds nothing fences nobody. */

@@ -86,6 +86,7 @@ describe('the S3 store', () => {
     [404, 'NoSuchBucket', 'TABLE_MISSING'],
     [501, 'NotImplemented', 'STORE_UNSUPPORTED'],
     [400, 'InvalidRequest', 'STORE_UNAVAILABLE'],
+    [400, 'AuthorizationHeaderMalformed', 'CONFIG_INVALID'],
     [301, 'PermanentRedirect', 'LOCATION_REFUSED'],
   ] as const
   for (const [status, reply, code] of refusals) {
@@ -316,6 +317,25 @@ describe('retries of S3', () => {
     assert.ok(clock.monotonic() > 5_000, 'a storm of seconds is sat out')
     assert.ok(clock.monotonic() <= standardRetries.totalMax)
     assert.equal(new Set(waits).size, waits.length)
+  })
+
+  test('end soon where nobody ever answered, and not where somebody did', async () => {
+    const clock = new VirtualClock()
+    const run = async (retries: ReturnType<typeof retrier>): Promise<number> => {
+      let attempts = 0
+      const refused = (): Promise<never> => {
+        attempts += 1
+        const error = Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect' })
+        return Promise.reject(error)
+      }
+      await assert.rejects(clock.settle(retries.run(refused)), /ECONNREFUSED/)
+      return attempts
+    }
+    const retries = retrier({ clock, chance: seededChance(7) })
+    assert.equal(await run(retries), 5)
+    assert.ok(clock.monotonic() < 2_000)
+    await retries.run(() => Promise.resolve(1))
+    assert.ok((await run(retries)) >= 8)
   })
 
   test('F-03 of all calls together end when their common budget is spent', async () => {
