@@ -58,7 +58,7 @@ export const optionTable: readonly OptionSpec[] = [
     environment: true,
     config: 's3: s3.endpoint',
     commands: lakeCommands,
-    about: 'where S3 answers, such as http://127.0.0.1:9000',
+    about: 'URL of S3: http://127.0.0.1:9000',
     standard: 'as AWS tools: AWS_ENDPOINT_URL_S3, profile',
   },
   {
