@@ -38,8 +38,11 @@ describe('the lineage has a snapshot of ours', () => {
     await lake.others.append()
     const theirs = (await lake.numbers()).length
     ok(theirs > 3000)
-    good(await lake.tier(3500))
+    const run = good(await lake.tier(3500))
+    match(run.err, /demo\.clicks has 3 newer snapshots of other writers/)
+    equal(run.err.split('of other writers').length, 2)
     equal((await lake.numbers()).length, theirs + 500)
+    equal(good(await lake.tier(3600)).err.includes('other writers'), false)
   })
 
   test('and the property is older, or was taken away: the snapshot wins', async (t) => {
