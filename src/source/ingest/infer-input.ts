@@ -19,7 +19,7 @@ import type { JsonCursor } from './json-cursor.ts'
 import { type JsonSink, NdjsonParser } from './ndjson-parser.ts'
 import { RecordFault } from './record-fault.ts'
 import type { RecordParser } from './record-parser.ts'
-import { scanNumber } from './scalar-values.ts'
+import { scanNumber, shortenedNumber } from './scalar-values.ts'
 import { TextReader } from './text-reader.ts'
 
 export { isText }
@@ -268,6 +268,11 @@ function observePlain(
   const { from, to, line } = range
   if (scanNumber(data, from) === to) {
     observeNumber(observed, data.toString('latin1', from, to), line)
+    return
+  }
+  const shortened = shortenedNumber(data, from, to)
+  if (shortened !== undefined) {
+    observeNumber(observed, shortened, line)
     return
   }
   const text = to - from > 5 ? '' : data.toString('latin1', from, to)

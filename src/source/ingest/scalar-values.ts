@@ -179,9 +179,12 @@ export function appendPlain(
       return scanNumber(data, from) === to ? appendNumber(node, data, from, to) : otherType
     case 'float':
     case 'double':
+    case 'decimal': {
       if (scanNumber(data, from) === to) return appendNumber(node, data, from, to)
-      return appendString(node, data, from, to, count)
-    case 'decimal':
+      const number = shortenedNumber(data, from, to)
+      if (number === undefined) return appendString(node, data, from, to, count)
+      return appendNumber(node, Buffer.from(number), 0, number.length)
+    }
     case 'string':
     case 'char':
     case 'bytes':
@@ -220,6 +223,25 @@ export function scanNumber(data: Uint8Array, from: number): number {
   }
   return at
 }
+
+/**
+ * The JSON text of a fraction that lacks its zero before or after the point, as CSV writers leave it
+ * out: `.097`, `-.5`, `5.`; nothing for any other text.
+ */
+export function shortenedNumber(data: Buffer, from: number, to: number): string | undefined {
+  const first = data[from] === 45 ? from + 1 : from
+  const byte = data[first] ?? 0
+  if (byte !== 46 && (byte < 48 || byte > 57)) return undefined
+  if (to - from > shortenedMax) return undefined
+  const parts = shortened.exec(data.toString('latin1', from, to))
+  if (parts === null) return undefined
+  const [, sign = '', whole = '0', fraction = '0', power = ''] = parts
+  return `${sign}${whole}.${fraction}${power}`
+}
+
+const shortened = /^(-?)(?:(0|[1-9]\d*)\.|\.(\d+))([eE][+-]?\d+)?$/
+/** Bounds the work for long text that only begins like a number. */
+const shortenedMax = 1000
 
 const instant: InstantText = newInstantText()
 

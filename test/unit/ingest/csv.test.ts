@@ -138,6 +138,25 @@ describe('CSV', () => {
     ])
   })
 
+  test('takes fractions without a zero before or after the point', async () => {
+    const types = { d: 'DOUBLE', f: 'FLOAT', e: 'DECIMAL(6, 3)', s: 'STRING' }
+    const text = 'd,f,e,s\n.097,5.,-.5,.5\n-5.,.5,1.,5.\n.5e1,1.E2,.125,007\n1e5,0.,0.,+1\n'
+    const { rows } = await csv(text, { columns: types })
+    assert.deepEqual(rows, [
+      { d: 0.097, f: 5, e: '-0.500', s: '.5' },
+      { d: -5, f: 0.5, e: '1.000', s: '5.' },
+      { d: 5, f: 100, e: '0.125', s: '007' },
+      { d: 100_000, f: 0, e: '0.000', s: '+1' },
+    ])
+    for (const wrong of ['.', '-.', '.e1', '+.5', '00.5', '1..', '5.x']) {
+      const { bad } = await csv(`d\n${wrong}\n`, {
+        columns: { d: 'DOUBLE' },
+        onBadRecord: 'quarantine',
+      })
+      assert.equal(bad[0]?.reason, `d is "${wrong}", column d of demo.t is DOUBLE`)
+    }
+  })
+
   test('gives the same batches however the bytes arrive', async () => {
     const text = 'id,name,score\r\n1,"a\r\n""é""",2\r\n\r\nx,"q",1\n2,"",\n3,"a"b,4\n4,"é",5'
     const options: ReadOptions = { onBadRecord: 'quarantine', limits: { batchRecordsMax: 2 } }

@@ -198,6 +198,25 @@ false,-5,2.5,,2001-01-02T00:00,2001-01-01T00:00:00+01:00,"",x,1,
     assert.match(result.notes[0] ?? '', /^none is left out/)
   })
 
+  test('takes fractions without a zero before or after the point as DOUBLE', async () => {
+    const text = `a,b,c,s,plus,zeros,dot,words
+.097,5.,1e5,007,+1,00.5,.,1.2.
+-.5,0.,-.5E-3,1,1,1,1,1
+,7,1,1,1,1,1,1
+`
+    const { fields } = await infer(text, { format: 'csv' })
+    assert.deepEqual(typesOf({ fields, notes: [] }), {
+      a: 'DOUBLE',
+      b: 'DOUBLE',
+      c: 'DOUBLE',
+      s: 'STRING',
+      plus: 'STRING',
+      zeros: 'STRING',
+      dot: 'STRING',
+      words: 'STRING',
+    })
+  })
+
   test('keeps numbers that no number type holds as text, with a note', async () => {
     const result = await infer('v\n99999999999999999999\n', { format: 'csv' })
     assert.deepEqual(typesOf(result), { v: 'STRING' })
