@@ -12,6 +12,8 @@ export type HeldTable = {
   readonly id: TableId
   readonly lake: LakeTable
   readonly sourceId: string
+  /** Of the table that was taken over; one made anew under its name is another. */
+  readonly tableUuid: string
   /** Claimed by our first commit or fence; two processes that read the same highest token settle it
    *  by the swap. */
   readonly incarnation: Incarnation
@@ -37,6 +39,7 @@ export function holdTable(
     id,
     lake,
     sourceId,
+    tableUuid: version.table.uuid,
     incarnation: incarnation((version.claim?.token.incarnation ?? 0) + 1),
     drawn: new Set(),
     resumedFrom: ledger?.commit,

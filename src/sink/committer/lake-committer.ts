@@ -72,8 +72,15 @@ async function splitsOn(
   table: TableId,
   ports: LakeCommitterPorts,
 ): Promise<readonly LogSplit[]> {
-  if (version.progress.kind === 'lost') throw version.progress.error
   const name = held.lake.name.join('.')
+  const { uuid } = version.table
+  if (uuid !== held.tableUuid) {
+    throw new SluiceError('TABLE_REPLACED', `${name}: the table was dropped and made anew`, {
+      details: { table: name, expected: held.tableUuid, found: uuid },
+      state: 'nothing was written to the new table',
+    })
+  }
+  if (version.progress.kind === 'lost') throw version.progress.error
   const rival = rivalOf(version, { token, drawn: held.drawn })
   if (rival !== undefined) throw fencedError(name, rival.token, token)
 

@@ -35,6 +35,7 @@ function holder(lake: FakeLake, incarnationNumber: number): HeldTable {
     id: tableId(1n),
     lake,
     sourceId: source,
+    tableUuid: lake.newest.uuid,
     incarnation: incarnation(incarnationNumber),
     drawn: new Set(),
     resumedFrom: undefined,
