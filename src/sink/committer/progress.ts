@@ -167,6 +167,6 @@ function lostError(
       progress: table.properties.get(propertyKeys.progress),
     },
     state: 'nothing was changed',
-    fix: 'restore the history (roll back), or tier into a new table',
+    fix: `sluice progress LAKE ${name} shows what is known; roll back, or decide there (docs/operations.md)`,
   })
 }
