@@ -25,14 +25,13 @@ type OpenFile = {
   readonly encoder: FileEncoder
 }
 
-/** Encoded bytes are about this part of the bytes in memory; only decides when to look. */
-const assumedRatio = 1 / 4
-
 /** Writes the rows of one bucket into one or more files of about the target size. */
 export class RollingWriter implements Evictable {
   readonly #options: WriterOptions
   readonly #files: DataFile[] = []
   #open: OpenFile | undefined
+  /** Encoded bytes for each byte in memory, as last seen; only decides when to look. */
+  #ratio = 1
   /** Calls on an encoder must not overlap, and an eviction comes from another writer's call. */
   #last: Promise<void> = Promise.resolve()
 
@@ -51,8 +50,10 @@ export class RollingWriter implements Evictable {
       const { encoder } = this.#open
       await encoder.write(batch)
       const { targetFileBytes } = this.#options
-      if (encoder.writtenBytes + encoder.bufferedBytes * assumedRatio < targetFileBytes) return
+      const { writtenBytes, bufferedBytes } = encoder
+      if (writtenBytes + bufferedBytes * this.#ratio < targetFileBytes) return
       await encoder.flush()
+      if (bufferedBytes > 0) this.#ratio = (encoder.writtenBytes - writtenBytes) / bufferedBytes
       if (encoder.writtenBytes >= targetFileBytes) await this.#closeFile()
     })
     await this.#options.budget.settle()

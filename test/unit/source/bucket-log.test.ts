@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { batchBytes } from '../../../src/core/columns/column.ts'
+import { batchToRows, rowsToBatch } from '../../../src/core/columns/rows.ts'
 import { isSluiceError } from '../../../src/core/errors.ts'
 import { bucket, millis, offset } from '../../../src/core/ids.ts'
 import { BucketLog } from '../../../src/source/embedded/bucket-log.ts'
@@ -58,6 +60,25 @@ describe('BucketLog', () => {
     const slices = [...log.read(offset(0n), offset(75n), 80)]
     assert.ok(slices.every(({ records }) => records.length <= 10))
     assert.equal([...log.read(offset(0n), offset(75n), 1)].length, 75)
+  })
+
+  test('bounds what one large append gives, also where sizes of records differ', () => {
+    const log = logOf()
+    const sizes = Array.from({ length: 3000 }, (_, i) => (i % 97 === 0 ? 9_000 : i % 5))
+    const fields = [{ name: 'v', type: { kind: 'bytes', nullable: false } }] as const
+    const records = rowsToBatch(
+      fields,
+      sizes.map((size) => ({ v: new Uint8Array(size) })),
+    )
+    log.append(records, millis(0), { bytes: batchBytes(records), segments: 0 })
+    const bytesMax = 20_000
+    const slices = [...log.read(offset(0n), log.end, bytesMax)].map((each) => each.records)
+    assert.ok(slices.length >= batchBytes(records) / bytesMax)
+    assert.ok(slices.every((slice) => batchBytes(slice) <= bytesMax))
+    const found = slices.flatMap((slice) =>
+      batchToRows(fields, slice).map(({ v }) => (v instanceof Uint8Array ? v.length : -1)),
+    )
+    assert.deepEqual(found, sizes)
   })
 
   test('tells when the log took the records', () => {
