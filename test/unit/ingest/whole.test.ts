@@ -16,7 +16,8 @@ import { InputBytes } from '../../../src/source/ingest/input-bytes.ts'
 import { type InputSpec, openInput } from '../../../src/source/ingest/open-input.ts'
 import { chunksOf, drain, fieldsOf } from './support.ts'
 
-const data = new URL('../../../node_modules/vega-datasets/data/', import.meta.url).pathname
+/** Tests run from the root of the repository, compiled or not. */
+const data = join(process.cwd(), 'node_modules/vega-datasets/data')
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 let folder = ''
