@@ -127,6 +127,7 @@ export class TieringSession {
       ids,
       journal,
       source,
+      store: lake.store,
       held: (id) => this.#tables.get(id)?.held,
     })
     const runner = splitRunner({

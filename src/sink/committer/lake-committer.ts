@@ -1,5 +1,6 @@
+import type { ObjectStore } from '../../catalog/store/object-store.ts'
 import { SluiceError } from '../../core/errors.ts'
-import type { Bucket, CommitId, Offset, TableId } from '../../core/ids.ts'
+import type { Bucket, CommitId, Millis, Offset, TableId } from '../../core/ids.ts'
 import { check, unreachable } from '../../core/never.ts'
 import type { IdSource } from '../../core/ports.ts'
 import type { LogSource } from '../../source/ports.ts'
@@ -22,7 +23,12 @@ import { endsOf } from './ledger.ts'
 import { type ReadVersion, readVersion as soundRead } from './progress.ts'
 import { showToken, type Token } from './token.ts'
 
+/** A file of a round this old is looked for before it is committed. */
+const oldRoundMs = 12 * 60 * 60 * 1000
+
 export type LakeCommitterPorts = CommitPorts & {
+  /** Asked for the files of rounds so old that another tool may have taken them for orphans. */
+  readonly store?: Pick<ObjectStore, 'size'>
   readonly source: LogSource
   readonly ids: IdSource
   readonly held: (table: TableId) => HeldTable | undefined
@@ -33,6 +39,8 @@ export type PlanContext = {
   readonly held: HeldTable
   readonly token: Token
   readonly version: ReadVersion
+  /** On the monotonic clock. */
+  readonly plannedAt: Millis
 }
 
 /** Plans rounds from the lake and commits them to it. */
@@ -61,7 +69,7 @@ async function planRound(assignment: Assignment, ports: LakeCommitterPorts): Pro
   if (splits.length === 0 && isKeepaliveDue(version, ports.clock.now())) {
     await keepalive(held, token, version, ports)
   }
-  const context: PlanContext = { held, token, version }
+  const context: PlanContext = { held, token, version, plannedAt: ports.clock.monotonic() }
   return { assignment, table, splits, context }
 }
 
@@ -165,6 +173,7 @@ async function commitRound(
   const { held, token, version } = contextOf(plan)
   const ranges = rangesOf(plan, results)
   if (ranges.length === 0) return { kind: 'nothing' }
+  await requireFiles(plan, results, ports)
   const id = drawCommit(ports.ids)
   const isWhole = plan.splits.every((split) =>
     ranges.some((range) => range.bucket === split.bucket && range.end === split.stop),
@@ -224,6 +233,30 @@ async function commitRound(
       return end
     default:
       return unreachable(end)
+  }
+}
+
+/**
+ * Files of a long round are referenced by nothing until it commits, so an orphan removal with a short
+ * age may have taken them.
+ * @throws SluiceError COMMIT_STALE naming the first that is gone
+ */
+async function requireFiles(
+  plan: RoundPlan,
+  results: readonly SplitResult[],
+  { store, clock }: LakeCommitterPorts,
+): Promise<void> {
+  if (store === undefined || clock.monotonic() - contextOf(plan).plannedAt < oldRoundMs) return
+  for (const file of results.flatMap((result) => result.files)) {
+    if ((await store.size(file.location)) === file.bytes) continue
+    throw new SluiceError(
+      'COMMIT_STALE',
+      `${plan.table.name}: ${file.location} is gone, and its round is not committed yet`,
+      {
+        details: { table: plan.table.name, file: file.location },
+        fix: 'let the orphan removal of other tools spare younger files, then run again',
+      },
+    )
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { columnBuilder, finishBatch } from '../../../src/core/columns/builder.ts'
 import type { ColumnBatch } from '../../../src/core/columns/column.ts'
 import { isSluiceError } from '../../../src/core/errors.ts'
-import { epoch, incarnation, millis, type TableId } from '../../../src/core/ids.ts'
+import { bucket, epoch, incarnation, millis, type TableId } from '../../../src/core/ids.ts'
 import { silentJournal } from '../../../src/core/ports.ts'
 import { seededChance } from '../../../src/core/system.ts'
 import { type HeldTable, holdTable } from '../../../src/sink/committer/held-table.ts'
@@ -36,7 +36,11 @@ function records(from: number, count: number): ColumnBatch {
 }
 
 /** A process that feeds the table: its log, and what it holds. */
-async function open(lake: FakeLake, drawIds = ids()) {
+async function open(
+  lake: FakeLake,
+  drawIds = ids(),
+  more: Partial<Parameters<typeof lakeCommitter>[0]> = {},
+) {
   const source = new EmbeddedSource({ clock, logMemoryBytes: 1 << 20 })
   const version = await readVersion(lake, `embedded:${name}`)
   const resumed = version.progress.kind === 'found' ? version.progress.ledger : undefined
@@ -58,6 +62,7 @@ async function open(lake: FakeLake, drawIds = ids()) {
     ids: drawIds,
     journal: silentJournal,
     held: (id) => heldById.get(id),
+    ...more,
   })
   let lastEpoch = 0
   const assign = (takeOver = false): Assignment => {
@@ -238,5 +243,39 @@ describe('lakeCommitter', () => {
     const read = readAll(theirs).filter(({ bucket }) => bucket === 1)
     const end = await second.committer.commit(theirs, read, false)
     equal(end.kind === 'rejected' && end.error.code, 'COMMIT_STALE')
+  })
+
+  test('files of a round over twelve hours old are looked for before it commits (F-33)', async () => {
+    let now = 0
+    const slow = { ...clock, monotonic: () => millis(now) }
+    const location = 'file:///lake/demo/clicks/data/a.parquet'
+    const commitAfter = async (hours: number, bytes: number | undefined): Promise<string> => {
+      const lake = new FakeLake()
+      const { source, table, committer, assign } = await open(lake, ids(), {
+        clock: slow,
+        store: { size: () => Promise.resolve(bytes) },
+      })
+      await source.append(table.id, records(0, 10), {})
+      const plan = await committer.plan(assign())
+      now += hours * 3_600_000
+      const file = {
+        location,
+        bucket: bucket(0),
+        rows: 10,
+        bytes: 99,
+        metrics: [],
+        splitOffsets: [],
+      }
+      const results = readAll(plan).map((result) => ({ ...result, files: [file] }))
+      try {
+        return (await committer.commit(plan, results, false)).kind
+      } catch (error) {
+        return isSluiceError(error) ? error.code : String(error)
+      }
+    }
+    equal(await commitAfter(11, undefined), 'committed')
+    equal(await commitAfter(12, 99), 'committed')
+    equal(await commitAfter(12, undefined), 'COMMIT_STALE')
+    equal(await commitAfter(12, 98), 'COMMIT_STALE')
   })
 })
