@@ -12,13 +12,14 @@ import {
 import { csvShape, type CsvShape } from './csv-header.ts'
 import { CsvParser, type CsvSink } from './csv-parser.ts'
 import type { CsvScanner } from './csv-scanner.ts'
-import type { CsvOptions, InputFormat } from './input.ts'
+import type { BadRecord, CsvOptions, InputFormat } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
-import { isText } from './input-format.ts'
+import { isText, stemOf } from './input-format.ts'
 import type { JsonCursor } from './json-cursor.ts'
 import { type JsonSink, NdjsonParser } from './ndjson-parser.ts'
 import { RecordFault } from './record-fault.ts'
 import type { RecordParser } from './record-parser.ts'
+import { placeText } from './refused.ts'
 import { scanNumber, shortenedNumber } from './scalar-values.ts'
 import { TextReader } from './text-reader.ts'
 
@@ -57,18 +58,41 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
     const bytesMin = Math.min(2 * Math.max(sampled.bytes, sampleBytes), firstRecordBytes)
     sampled = await observe(options, parserOf(root, shape), bytesMin)
   }
-  if (sampled.records === 0) {
-    const what =
-      format === 'csv' && shape?.names !== undefined ? 'a header without records' : 'no records'
-    throw new SluiceError('INPUT_UNREADABLE', `${bytes.name}: ${what}, so no column types`, {
-      fix: 'declare the columns with --schema',
-    })
-  }
+  if (sampled.records === 0) throw nothingToLearnFrom(bytes.name, shape, sampled.firstBad)
   return inferFields(root, {
     input: bytes.name,
     form: format === 'csv' ? 'csv' : 'json',
     ...(primaryKey === undefined ? {} : { primaryKey }),
   })
+}
+
+/** Says what is wrong with the first record, since none could be read. */
+function nothingToLearnFrom(
+  name: string,
+  shape: CsvShape | undefined,
+  firstBad: BadRecord | undefined,
+): SluiceError {
+  if (firstBad === undefined) {
+    const what = shape?.names === undefined ? 'no records' : 'a header without records'
+    return new SluiceError('INPUT_UNREADABLE', `${name}: ${what}, so no column types`, {
+      fix: 'declare the columns with --schema',
+    })
+  }
+  const { line, place, reason, raw } = firstBad
+  const isPretty = shape === undefined && Buffer.from(raw).toString('latin1').trim() === '{'
+  return new SluiceError(
+    'INPUT_UNREADABLE',
+    isPretty
+      ? `${name} has objects over several lines; tier wants one record per line`
+      : `${name} line ${String(line)}: ${reason}; no record can be read, so no column types`,
+    {
+      where: placeText(name, place),
+      fix: isPretty
+        ? `jq -c . ${name} | npx sluice tier - --input-id ${stemOf(name)} …`
+        : 'correct the line and run the same command again',
+      details: { input: name, line: place.line, column: place.column, byte: place.byte },
+    },
+  )
 }
 
 function parserOf(root: Observed, shape: CsvShape | undefined): RecordParser {
@@ -77,7 +101,12 @@ function parserOf(root: Observed, shape: CsvShape | undefined): RecordParser {
   return new CsvParser(new CsvObserver(root, shape), { delimiter, skipHeader: hasHeader })
 }
 
-type Sampled = { readonly records: number; readonly bytes: number; readonly isCut: boolean }
+type Sampled = {
+  readonly records: number
+  readonly bytes: number
+  readonly isCut: boolean
+  readonly firstBad: BadRecord | undefined
+}
 
 /** Feeds the sample to the parser; how many records it had, and whether the input goes on behind it. */
 async function observe(
@@ -124,10 +153,14 @@ async function observe(
   })
   try {
     let records = 0
+    let firstBad: BadRecord | undefined
     for (;;) {
       const batch = await reader.next()
       records += batch?.records.length ?? 0
-      if (batch === undefined || batch.ended || !all) return { records, bytes: head.length, isCut }
+      firstBad ??= batch?.bad[0]
+      if (batch === undefined || batch.ended || !all) {
+        return { records, bytes: head.length, isCut, firstBad }
+      }
     }
   } finally {
     await reader.close()

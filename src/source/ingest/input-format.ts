@@ -68,10 +68,14 @@ function guess(head: Buffer): InputFormat | undefined {
 
 function refuseArray(name: string, head: Buffer): void {
   if (!/^\ufeff?\s*\[/.test(head.toString('utf8', 0, 256))) return
-  const stem = /([^/]*?)(\.[^/]*)?$/.exec(name)?.[1] ?? 'input'
   throw new SluiceError(
     'INPUT_UNREADABLE',
     `${name} is one JSON array; tier wants one record per line`,
-    { fix: `jq -c '.[]' ${name} | npx sluice tier - --input-id ${stem} …` },
+    { fix: `jq -c '.[]' ${name} | npx sluice tier - --input-id ${stemOf(name)} …` },
   )
+}
+
+/** The name of an input without folders and extension. */
+export function stemOf(name: string): string {
+  return /([^/]*?)(\.[^/]*)?$/.exec(name)?.[1] ?? 'input'
 }

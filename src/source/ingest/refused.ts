@@ -13,8 +13,13 @@ export function recordRefused(
       ? 'take the field out, or set such records aside: --on-unknown-field quarantine'
       : 'correct the line and run the same command again, or set such records aside: --on-bad-record quarantine'
   return new SluiceError('RECORD_REFUSED', `${name} line ${String(line)}: ${bad.reason}`, {
-    where: `${name}:${String(line)}:${column} (byte ${byte.toLocaleString('en-US')})`,
+    where: placeText(name, bad.place),
     fix,
     details: { input: name, line, column, byte, recordLine: bad.line, recordByte: bad.byte, kind },
   })
+}
+
+/** A place in an input, as people read it. */
+export function placeText(name: string, { line, column, byte }: BadRecord['place']): string {
+  return `${name}:${String(line)}:${String(column)} (byte ${byte.toLocaleString('en-US')})`
 }

@@ -26,6 +26,49 @@ const typesOf = ({ fields }: Inferred): Record<string, string> =>
 const lines = (...values: string[]): string => values.map((value) => `{"v":${value}}\n`).join('')
 
 describe('inference from NDJSON', () => {
+  const unreadable: readonly (readonly [string, 'csv' | 'ndjson', Buffer, object])[] = [
+    [
+      'bytes of another encoding',
+      'csv',
+      Buffer.from('a,b\n1,\xe9\n', 'latin1'),
+      {
+        message: 'a.csv line 2: not UTF-8; no record can be read, so no column types',
+        where: 'a.csv:2:3 (byte 6)',
+      },
+    ],
+    [
+      'a quote that never ends',
+      'csv',
+      Buffer.from('a,b\n1,"2\n'),
+      { message: /^a\.csv line 2: .*quote.*; no record can be read, so no column types$/ },
+    ],
+    [
+      'values nested too deep',
+      'ndjson',
+      Buffer.from(`{"a":${'['.repeat(200)}${']'.repeat(200)}}\n`),
+      { message: /^a\.ndjson line 1: .*; no record can be read, so no column types$/ },
+    ],
+    [
+      'an object over several lines',
+      'ndjson',
+      Buffer.from('{\n  "a": 1\n}\n'),
+      {
+        message: 'a.ndjson has objects over several lines; tier wants one record per line',
+        fix: 'jq -c . a.ndjson | npx sluice tier - --input-id a …',
+      },
+    ],
+  ]
+  for (const [what, format, bytes, error] of unreadable) {
+    test(`says what is wrong when no record can be read: ${what}`, async () => {
+      const location = { kind: 'stream', bytes: chunksOf(bytes, 50) } as const
+      const input = await InputBytes.open({ name: `a.${format}`, location })
+      await assert.rejects(inferInput({ format, bytes: input }), {
+        code: 'INPUT_UNREADABLE',
+        ...error,
+      })
+    })
+  }
+
   const inferred: readonly (readonly [string, readonly string[], string])[] = [
     [
       'integers within int64',
