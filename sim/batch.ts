@@ -72,11 +72,8 @@ export async function runBatch(
     const plan = drawPlan(seed, batch.scenario, batch.plant)
     const run = (): Promise<Outcome> => runPlan(plan, seams === undefined ? {} : { seams })
     const outcome = await run()
-    count(part, outcome)
-    if (outcome.violation !== undefined) {
-      broken += 1
-      part.violations.push({ seed, ...outcome.violation })
-    }
+    addOutcome(part, seed, outcome)
+    if (outcome.violation !== undefined) broken += 1
     if (batch.againEvery !== undefined && seed % batch.againEvery === 0) {
       part.rechecked += 1
       const again = await run()
@@ -95,13 +92,14 @@ export async function runBatch(
   tell(part)
 }
 
-function count(tally: Tally, outcome: Outcome): void {
+export function addOutcome(tally: Tally, seed: number, outcome: Outcome): void {
   tally.seeds += 1
   tally.simulatedMs += outcome.simulatedMs
   tally.commits += outcome.commits
   tally.stuck += outcome.isStuck ? 1 : 0
   tally.trace = (tally.trace + Number.parseInt(outcome.traceHash, 16)) >>> 0
   for (const [name, times] of outcome.marks) tally.marks[name] = (tally.marks[name] ?? 0) + times
+  if (outcome.violation !== undefined) tally.violations.push({ seed, ...outcome.violation })
 }
 
 /** Equal for equal runs, on every machine and every version of Node. */

@@ -1,10 +1,10 @@
 import { execFileSync, fork } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { addTally, type Batch, emptyTally, runBatch, type Tally } from './batch.ts'
+import { addOutcome, addTally, type Batch, emptyTally, runBatch, type Tally } from './batch.ts'
 import { expectedMarks, largeSet } from './expected-marks.ts'
-import { drawPlan, type Plan, type Scenario, scenarios } from './plan.ts'
+import { readOptions, type SimOptions, usage } from './options.ts'
+import { drawPlan, type Plan } from './plan.ts'
 import { plantOf, plants } from './plants.ts'
 import {
   failureLines,
@@ -19,81 +19,62 @@ import { runPlan } from './run.ts'
 import { shrinkPlan, sizeOf } from './shrink.ts'
 import type { WorkerMessage } from './worker.ts'
 
-const usage = `npm run sim -- [options]
-  --seed N        first seed (1)
-  --seeds N       how many (1000, or as many as fit into --minutes)
-  --minutes M     stop after so long
-  --scenario S    ${scenarios.join(', ')} (all)
-  --plan FILE     replay one plan, such as a failure wrote
-  --plant NAME    put a bug in: ${plants.map(({ name }) => name).join(', ')}
-  --planted       afterwards look for every planted bug
-  --workers N     processes (2)
-  --json          one JSON document`
-
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: '1' },
-    seeds: { type: 'string' },
-    minutes: { type: 'string' },
-    scenario: { type: 'string', default: 'all' },
-    plan: { type: 'string' },
-    plant: { type: 'string' },
-    planted: { type: 'boolean', default: false },
-    workers: { type: 'string', default: '2' },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
-
-process.exitCode = await main()
-
-async function main(): Promise<number> {
-  if (values.help) {
+const read = readOptions(process.argv.slice(2), Math.random())
+switch (read.kind) {
+  case 'help':
     say(usage)
-    return 0
+    break
+  case 'refused':
+    process.stderr.write(`${read.why}\n${usage}\n`)
+    process.exitCode = 2
+    break
+  case 'run': {
+    const { planFile } = read.options
+    process.exitCode =
+      planFile === undefined ? await run(read.options) : await replay(planFile, read.options)
   }
-  const scenario = scenarios.find((each) => each === values.scenario)
-  const plant = values.plant === undefined ? undefined : plantOf(values.plant)
-  if (scenario === undefined || (values.plant !== undefined && plant === undefined)) {
-    say(usage)
-    return 2
-  }
-  if (values.plan !== undefined) return replay(values.plan)
-  const first = whole(values.seed)
-  const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
-  const seeds =
-    values.seeds === undefined ? (minutes === undefined ? 1000 : 2 ** 31) : whole(values.seeds)
+}
+
+/** More seeds than any time is enough for. */
+const seedsMax = 2 ** 31
+
+async function run(options: SimOptions): Promise<number> {
+  const { firstSeed, seeds, minutes, scenario, plant, workers } = options
   const startedAt = Date.now()
-  const until = minutes === undefined ? {} : { until: startedAt + minutes * 60_000 }
-  const workers = whole(values.workers)
-  const shownSeeds = seeds === 2 ** 31 ? '…' : String(first + seeds - 1)
+  const shownSeeds = seeds === undefined ? '' : String(firstSeed + seeds - 1)
   note(
     `sim  commit ${commitName()}  node ${process.versions.node}  scenario ${scenario}  ` +
-      `seeds ${first}…${shownSeeds} (${workers} workers)`,
+      `seeds ${firstSeed}…${shownSeeds} (${workers} workers)`,
+    options,
   )
   const tally = await inWorkers(workers, {
-    first,
+    first: firstSeed,
     step: 1,
-    seeds,
-    ...until,
-    scenario: plant?.scenario ?? scenario,
+    seeds: seeds ?? seedsMax,
+    ...(minutes === undefined ? {} : { until: startedAt + minutes * 60_000 }),
+    scenario,
     ...(plant === undefined ? {} : { plant: plant.name }),
     againEvery: 100,
   })
-  const planted = values.planted ? await lookForPlants() : []
+  const planted = options.isPlanted ? await lookForPlants() : []
   const isLarge = tally.seeds >= largeSet && scenario === 'all' && plant === undefined
-  const report: SimReport = {
-    commit: commitName(),
-    node: process.versions.node,
-    scenario,
-    firstSeed: first,
-    seconds: (Date.now() - startedAt) / 1000,
-    tally,
-    missing: isLarge ? expectedMarks.filter((name) => tally.marks[name] === undefined) : [],
-    planted,
-    violations: await explain(tally, plant?.scenario ?? scenario),
-  }
-  if (values.json) process.stdout.write(`${reportJson(report)}\n`)
+  return tell(
+    {
+      commit: commitName(),
+      node: process.versions.node,
+      firstSeed,
+      seconds: (Date.now() - startedAt) / 1000,
+      tally,
+      missing: isLarge ? expectedMarks.filter((name) => tally.marks[name] === undefined) : [],
+      planted,
+      violations: await explain(tally, options),
+    },
+    options,
+  )
+}
+
+function tell(report: SimReport, { isJson }: SimOptions): number {
+  if (isJson) process.stdout.write(`${reportJson(report)}\n`)
   else for (const line of reportLines(report)) say(line)
   return isFine(report) ? 0 : 1
 }
@@ -125,25 +106,32 @@ async function inWorkers(count: number, batch: Batch): Promise<Tally> {
   return tally
 }
 
+/** Their plans are made smaller, but not for long. */
 async function lookForPlants(): Promise<readonly PlantedReport[]> {
   const planted: PlantedReport[] = []
   Error.stackTraceLimit = 0
-  for (const { name, scenario, seedsMax } of plants) {
+  for (const { name, scenario, seedsMax: seeds, seams } of plants) {
     const tally = emptyTally()
-    const batch = { first: 1, step: 1, seeds: seedsMax, scenario, plant: name }
+    const batch = { first: 1, step: 1, seeds, scenario, plant: name }
     await runBatch(batch, Date.now, (part) => {
       addTally(tally, part)
     })
-    const seed = tally.violations[0]?.seed
-    planted.push({ name, found: seed !== undefined, seed })
+    const [found] = tally.violations
+    if (found === undefined) {
+      planted.push({ name, found: false, seed: undefined, plan: undefined })
+      continue
+    }
+    const { seed, invariant } = found
+    const plan = await shrinkPlan(drawPlan(seed, scenario, name), invariant, seams, 40)
+    planted.push({ name, found: true, seed, plan })
   }
   return planted
 }
 
-async function explain(tally: Tally, scenario: Scenario): Promise<SimReport['violations']> {
+async function explain(tally: Tally, options: SimOptions): Promise<SimReport['violations']> {
   const explained: { invariant: string; seed: number; planFile: string }[] = []
   for (const { seed, invariant, message } of tally.violations.slice(0, 3)) {
-    const plan = drawPlan(seed, scenario, values.plant)
+    const plan = drawPlan(seed, options.scenario, options.plant?.name)
     const seams = seamsOf(plan)
     const small =
       invariant === 'determinism' ? plan : await shrinkPlan(plan, invariant, seams.seams)
@@ -152,31 +140,57 @@ async function explain(tally: Tally, scenario: Scenario): Promise<SimReport['vio
     const { lines } = await runPlan(small, { ...seams, recording: true })
     const sizes = { before: sizeOf(plan), after: sizeOf(small) }
     for (const line of failureLines({ invariant, message, seed, planFile, ...sizes }, lines)) {
-      note(line)
+      note(line, options)
     }
     explained.push({ invariant, seed, planFile })
   }
   return explained
 }
 
-async function replay(file: string): Promise<number> {
+async function replay(file: string, options: SimOptions): Promise<number> {
   const plan = readPlan(file)
+  if (plan === undefined) {
+    process.stderr.write(`${file} is no plan of the simulation\n`)
+    return 2
+  }
+  const startedAt = Date.now()
   const outcome = await runPlan(plan, { ...seamsOf(plan), recording: true })
-  for (const line of outcome.lines) say(line)
+  for (const line of outcome.lines) note(line, options)
   const { violation } = outcome
-  say(
+  note(
     violation === undefined
       ? `✓ no violation, ${outcome.commits} versions, trace ${outcome.traceHash}`
       : `✗ ${violation.invariant} ${violation.message}`,
+    options,
   )
-  return violation === undefined ? 0 : 1
+  const tally = emptyTally()
+  addOutcome(tally, plan.seed, outcome)
+  const report: SimReport = {
+    commit: commitName(),
+    node: process.versions.node,
+    firstSeed: plan.seed,
+    seconds: (Date.now() - startedAt) / 1000,
+    tally,
+    missing: [],
+    planted: [],
+    violations: tally.violations.map(({ invariant, seed }) => ({
+      invariant,
+      seed,
+      planFile: file,
+    })),
+  }
+  if (options.isJson) return tell(report, options)
+  return isFine(report) ? 0 : 1
 }
 
-/** Plans are files of this program; one that is not fails where it is used. */
-function readPlan(file: string): Plan {
-  const plan: unknown = JSON.parse(readFileSync(file, 'utf8'))
-  if (!isPlan(plan)) throw new Error(`${file} is no plan of the simulation`)
-  return plan
+/** Plans are files of this program, so only that a file is one is looked at. */
+function readPlan(file: string): Plan | undefined {
+  try {
+    const plan: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    return isPlan(plan) ? plan : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function isPlan(value: unknown): value is Plan {
@@ -195,20 +209,16 @@ function seamsOf(plan: Plan): Parameters<typeof runPlan>[1] & object {
 
 function commitName(): string {
   try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+    const from = { cwd: import.meta.dirname, encoding: 'utf8' } as const
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], from).trim()
   } catch {
     return 'unknown'
   }
 }
 
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is no whole number`)
-  return Number.parseInt(text, 10)
-}
-
 /** For people; with `--json` beside the document and not in it. */
-function note(line: string): void {
-  if (values.json) process.stderr.write(`${line}\n`)
+function note(line: string, { isJson }: SimOptions): void {
+  if (isJson) process.stderr.write(`${line}\n`)
   else say(line)
 }
 

@@ -5,12 +5,13 @@ export type PlantedReport = {
   readonly name: string
   readonly found: boolean
   readonly seed: number | undefined
+  /** The smallest that still finds it. */
+  readonly plan: Plan | undefined
 }
 
 export type SimReport = {
   readonly commit: string
   readonly node: string
-  readonly scenario: string
   readonly firstSeed: number
   readonly seconds: number
   readonly tally: Tally
@@ -47,7 +48,12 @@ export function reportJson(report: SimReport): string {
     faults: Object.fromEntries(faultsOf(tally)),
     marks: tally.marks,
     missing: report.missing,
-    planted: report.planted.map(({ name, found, seed }) => ({ name, found, seed: seed ?? null })),
+    planted: report.planted.map(({ name, found, seed, plan }) => ({
+      name,
+      found,
+      seed: seed ?? null,
+      plan: plan ?? null,
+    })),
     rechecked: tally.rechecked,
     trace: tally.trace.toString(16),
     violations: report.violations.map(({ invariant, seed, planFile }) => ({
@@ -82,7 +88,10 @@ export function reportLines(report: SimReport): readonly string[] {
     )
     for (const plant of planted) if (!plant.found) lines.push(`  not found: ${plant.name}`)
   }
-  if (tally.rechecked > 0) lines.push(`  again     ${tally.rechecked} re-runs compared`)
+  if (tally.rechecked > 0) {
+    const unequal = tally.violations.filter(({ invariant }) => invariant === 'determinism').length
+    lines.push(`  again     ${tally.rechecked - unequal} of ${tally.rechecked} re-runs identical`)
+  }
   const count = tally.violations.length
   lines.push(
     `${isFine(report) ? '✓' : '✗'} ${count} violations in ${number(tally.seeds)} seeds, ${report.seconds.toFixed(1)} s`,

@@ -2,17 +2,16 @@ import type { Plan } from './plan.ts'
 import { runPlan } from './run.ts'
 import type { Seams } from './seams.ts'
 
-/** Runs that a plan may be tried in while it is made smaller. */
-const runsMax = 250
-
 /**
  * Leaves out whatever a failure does not need, by halves, quarters and so on (Zeller's ddmin).
+ * @param runsMax Runs that the plan may be tried in
  * @returns the smallest plan found that still breaks the same invariant
  */
 export async function shrinkPlan(
   plan: Plan,
   invariant: string,
   seams: (() => Seams) | undefined,
+  runsMax = 250,
 ): Promise<Plan> {
   let runs = 0
   const fails = async (candidate: Plan): Promise<boolean> => {

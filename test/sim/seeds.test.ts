@@ -64,7 +64,7 @@ test('the same seed goes the same way twice, and on the other Node', async () =>
   const main = join(root, 'dist/sim/main.js')
   if (!existsSync(other) || !existsSync(main)) return
   const traceOn = (node: string): unknown => {
-    const args = [main, '--seeds', '40', '--workers', '1', '--json']
+    const args = [main, '--seed', '1', '--seeds', '40', '--workers', '1', '--json']
     const report = JSON.parse(execFileSync(node, args, { encoding: 'utf8' })) as { trace: string }
     return report.trace
   }
