@@ -13,6 +13,13 @@ const needsEngines = () =>
     ? undefined
     : 'the query engines are not installed (test/engines/setup.sh fast)'
 
+const needsSpark = () => {
+  if (needsEngines() !== undefined) return needsEngines()
+  return existsSync(join(engines, 'spark/installed.txt')) && existsSync(join(engines, 'jars'))
+    ? undefined
+    : 'Spark is not installed (test/engines/setup.sh spark)'
+}
+
 const needsS3 = () =>
   existsSync(join(engines, 's3/bin/weed'))
     ? undefined
@@ -45,6 +52,7 @@ export const rings = [
   { name: 'e2e', missing: needsDuckDb },
   { name: 'engines', missing: needsEngines },
   { name: 'crash', missing: needsEngines },
+  { name: 'spark', missing: needsSpark },
   {
     name: 'node24',
     folders: ['unit', 'property', 'model', 'sim'],

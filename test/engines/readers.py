@@ -144,13 +144,42 @@ def read_datafusion(request):
 
 
 def read_spark(request):
+    catalog = "spark.sql.catalog.c"
+    session = iceberg_session({
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": hadoop_warehouse(request.metadata_file),
+    })  # fmt: skip
+    source = "c.d.t" if request.snapshot is None else f"c.d.t VERSION AS OF {request.snapshot}"
+    return spark_batches(session.sql(select(request, source, "`")))
+
+
+def spark_batches(frame):
+    """The rows of a DataFrame. Arrow refuses a null struct that has a required field, so every
+    field is declared as one that may be null; that changes no value."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    def loosened(kind):
+        if isinstance(kind, StructType):
+            return StructType([StructField(f.name, loosened(f.dataType)) for f in kind.fields])
+        if isinstance(kind, ArrayType):
+            return ArrayType(loosened(kind.elementType))
+        if isinstance(kind, MapType):
+            return MapType(kind.keyType, loosened(kind.valueType))
+        return kind
+
+    columns = [frame[f"`{f.name}`"].cast(loosened(f.dataType)).alias(f.name) for f in frame.schema]
+    return frame.select(columns).toArrow().to_batches()
+
+
+def iceberg_session(more):
+    """A session of Spark inside this process, in UTC and with Iceberg; `more` is its options."""
     home = os.environ["SLUICE_ENGINES_HOME"]
     jars = glob.glob(f"{glob.escape(home)}/jars/iceberg-spark-runtime-*.jar")
     if not jars:
         raise ModuleNotFoundError(f"no iceberg-spark-runtime jar in {home}/jars")
     from pyspark.sql import SparkSession
 
-    catalog = "spark.sql.catalog.c"
     options = {
         "spark.jars": ",".join(jars),
         "spark.ui.enabled": "false",
@@ -161,17 +190,14 @@ def read_spark(request):
         "spark.sql.ansi.enabled": "true",
         "spark.sql.ansi.doubleQuotedIdentifiers": "true",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "hadoop",
-        f"{catalog}.warehouse": hadoop_warehouse(request.metadata_file),
+        **more,
     }
     builder = SparkSession.builder.master("local[1]")
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    source = "c.d.t" if request.snapshot is None else f"c.d.t VERSION AS OF {request.snapshot}"
-    return session.sql(select(request, source, "`")).toArrow().to_batches()
+    return session
 
 
 def hadoop_warehouse(metadata_file):
