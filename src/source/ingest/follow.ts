@@ -58,6 +58,6 @@ async function isReplaced(path: string, inode: number): Promise<boolean> {
 
 function changed(name: string, what: string): SluiceError {
   return new SluiceError('INPUT_CHANGED', `${name}: ${what}`, {
-    fix: 'start again: what was read is kept, and the new file is an input of its own',
+    fix: 'what was read is kept; tier the new file as another input: --input-id NAME',
   })
 }
