@@ -11,7 +11,7 @@ import type {
 } from './input.ts'
 import { type InputBytes, idle } from './input-bytes.ts'
 import { countLines, type ParseStop, type RecordParser } from './record-parser.ts'
-import { recordRefused } from './refused.ts'
+import { placeText, recordRefused } from './refused.ts'
 
 export type TextReaderOptions = {
   readonly bytes: InputBytes
@@ -119,7 +119,13 @@ export class TextReader implements InputReader {
         this.#done = true
         break
       }
-      if (this.#idle && (this.#records > startRecord || bad.length > 0)) break
+      const hasSome = this.#records > startRecord || bad.length > 0
+      if (this.#idle && hasSome) break
+      if (this.#to - this.#from > this.#recordBytesMax) {
+        this.#failure = this.#tooLong()
+        if (hasSome) break
+        throw this.#failure
+      }
       await this.#fill()
     }
     return this.#batch(startPosition, startRecord, bad)
@@ -225,6 +231,22 @@ export class TextReader implements InputReader {
     } else bad.push(record)
   }
 
+  /** What is before the record is handed out first; it cannot be set aside, since its end is not known. */
+  #tooLong(): SluiceError {
+    const line = this.#lines + 1n
+    const at = `${this.name} line ${String(line)}`
+    const place = { line, column: 1, byte: this.#position }
+    return new SluiceError(
+      'RECORD_REFUSED',
+      `${at}: a record of more than ${this.#recordBytesMax.toLocaleString('en-US')} bytes`,
+      {
+        where: placeText(this.name, place),
+        fix: 'shorten the record or take it out, and run the same command again',
+        details: { input: this.name, recordLine: line, ...place },
+      },
+    )
+  }
+
   /** Looks once at all whole lines for bytes that are not UTF-8. */
   #checkText(): void {
     if (this.#from >= this.#checkedTo) this.#doubtful = false
@@ -236,13 +258,6 @@ export class TextReader implements InputReader {
   }
 
   async #fill(): Promise<void> {
-    if (this.#to - this.#from > this.#recordBytesMax) {
-      throw new SluiceError(
-        'RECORD_REFUSED',
-        `${this.name} line ${String(this.#lines + 1n)}: a record of more than ${this.#recordBytesMax.toLocaleString('en-US')} bytes`,
-        { details: { byte: this.#position } },
-      )
-    }
     const chunk = await this.#options.bytes.read()
     this.#idle = chunk === idle
     if (chunk === undefined) {

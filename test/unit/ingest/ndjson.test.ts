@@ -432,3 +432,21 @@ describe('resuming NDJSON', () => {
     })
   })
 })
+
+test('a record over the limit is refused with its place, behind everything before it', async () => {
+  const text = `{"id":1}\n{"id":2}\n{"id":3,"t":"${'x'.repeat(2_000_000)}"}\n{"id":4}\n`
+  const reader = await openText(text, {
+    columns: { id: 'BIGINT', t: 'STRING' },
+    chunk: 50_000,
+    limits: { recordBytesMax: 100_000 },
+    onBadRecord: 'quarantine',
+  })
+  const first = await reader.next()
+  assert.equal(first?.records.length, 2)
+  assert.equal(first.endPosition, 18n)
+  await assert.rejects(reader.next(), {
+    code: 'RECORD_REFUSED',
+    message: 'a.ndjson line 3: a record of more than 100,000 bytes',
+    where: 'a.ndjson:3:1 (byte 18)',
+  })
+})
