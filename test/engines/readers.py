@@ -168,8 +168,13 @@ def spark_batches(frame):
             return MapType(kind.keyType, loosened(kind.valueType))
         return kind
 
-    columns = [frame[f"`{f.name}`"].cast(loosened(f.dataType)).alias(f.name) for f in frame.schema]
-    return frame.select(columns).toArrow().to_batches()
+    # By place: a name with dots and quotes cannot be looked up.
+    plain = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    columns = [
+        plain[f"c{place}"].cast(loosened(field.dataType)).alias(field.name)
+        for place, field in enumerate(frame.schema)
+    ]
+    return plain.select(columns).toArrow().to_batches()
 
 
 def iceberg_session(more):
