@@ -209,7 +209,8 @@ function seamsOf(plan: Plan): Parameters<typeof runPlan>[1] & object {
 
 function commitName(): string {
   try {
-    const from = { cwd: import.meta.dirname, encoding: 'utf8' } as const
+    const stdio = ['ignore', 'pipe', 'ignore'] as const
+    const from = { cwd: import.meta.dirname, encoding: 'utf8', stdio: [...stdio] } as const
     return execFileSync('git', ['rev-parse', '--short', 'HEAD'], from).trim()
   } catch {
     return 'unknown'
