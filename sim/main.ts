@@ -209,9 +209,11 @@ function seamsOf(plan: Plan): Parameters<typeof runPlan>[1] & object {
 
 function commitName(): string {
   try {
-    const stdio = ['ignore', 'pipe', 'ignore'] as const
-    const from = { cwd: import.meta.dirname, encoding: 'utf8', stdio: [...stdio] } as const
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], from).trim()
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
   } catch {
     return 'unknown'
   }
