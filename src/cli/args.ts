@@ -1,11 +1,10 @@
 import { isSecretName, looksLikeSecret } from '../core/secret.ts'
 import { didYouMean, nearest } from '../core/suggest.ts'
 import { quoteValue } from '../core/text.ts'
+import { laterCommands, laterOptions } from './later.ts'
 import {
   type CommandName,
   commandNames,
-  laterCommands,
-  laterOptions,
   type OptionSpec,
   optionsOf,
   optionTable,

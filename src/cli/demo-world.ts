@@ -6,7 +6,12 @@ import type { Chance, Journal } from '../core/ports.ts'
 import { order } from '../core/ports.ts'
 import { seededChance, systemIds } from '../core/system.ts'
 import { openWarehouse } from '../library/open-lake.ts'
-import { isPassing, type SessionTable, TieringSession } from '../library/tiering-session.ts'
+import {
+  dividedMemory,
+  isPassing,
+  type SessionTable,
+  TieringSession,
+} from '../library/tiering-session.ts'
 import type { RoundReport, TieringEvent } from '../sink/job/events.ts'
 import type { JobView } from '../sink/job/job-view.ts'
 import type { RunningJob } from '../sink/job/options.ts'
@@ -114,7 +119,7 @@ export class DemoWorld {
     const session = new TieringSession(
       {
         lake: { ...opened, store, catalog },
-        memoryBytes: 768 * 1024 ** 2,
+        ...dividedMemory(768 * 1024 ** 2),
         readers: options.readers,
         aroundRunner: (runner) => pacedRunner(runner, clock, draining.signal),
       },

@@ -1,12 +1,11 @@
 import { errorCodes } from '../core/errors.ts'
 import { type ConfigKeys, rootKeys, tableKeys } from './config-keys.ts'
 import { commandHelp } from './help.ts'
+import { laterCommands, laterOptions } from './later.ts'
 import {
   type CommandName,
   commandNames,
   environmentName,
-  laterCommands,
-  laterOptions,
   type OptionSpec,
   optionsOf,
   optionTable,

@@ -31,7 +31,10 @@ export type SessionPorts = {
 
 export type SessionOptions = {
   readonly lake: OpenedLake
-  readonly memoryBytes: number
+  /** For the logs of all tables. */
+  readonly logBytes: number
+  /** For the open row groups of all writers. */
+  readonly writerBytes: number
   readonly readers: number
   readonly encoder?: EncoderName
   readonly pollIntervalMs?: number
@@ -49,9 +52,10 @@ export type SessionTable = {
   readonly version: ReadVersion
 }
 
-/** Logs take half of the memory, open writers three eighths; the rest is for files on their way. */
-const logPart = 1 / 2
-const writerPart = 3 / 8
+/** One figure for a process: half for logs, three eighths for open writers, a rest for files on their way. */
+export function dividedMemory(bytes: number): Pick<SessionOptions, 'logBytes' | 'writerBytes'> {
+  return { logBytes: Math.floor(bytes / 2), writerBytes: Math.floor((bytes * 3) / 8) }
+}
 
 /**
  * The parts of an embedded tiering process, put together: source, coordinator, and one job over a
@@ -72,7 +76,7 @@ export class TieringSession {
     this.#ports = ports
     this.source = new EmbeddedSource({
       clock: ports.clock,
-      logMemoryBytes: Math.floor(options.memoryBytes * logPart),
+      logMemoryBytes: options.logBytes,
     })
     // Epochs start anew with each process; what outranks the one before is the incarnation that
     // each table is held under (see `holdTable`).
@@ -116,10 +120,14 @@ export class TieringSession {
   }
 
   /** Starts the job. `isEnding` says that a table will get no more records. */
-  start(isEnding: (table: SourceTable) => boolean): RunningJob {
+  start(
+    isEnding: (table: SourceTable) => boolean,
+    more: { readonly readers?: number; readonly writerBytes?: number } = {},
+  ): RunningJob {
     const { source } = this
     const { clock, chance, ids, journal } = this.#ports
-    const { lake, encoder, memoryBytes, readers, pollIntervalMs } = this.#options
+    const { lake, encoder, pollIntervalMs } = this.#options
+    const { readers = this.#options.readers, writerBytes = this.#options.writerBytes } = more
     this.#isEnding = isEnding
     const committer = lakeCommitter({
       clock,
@@ -135,7 +143,7 @@ export class TieringSession {
       store: lake.store,
       ids,
       journal,
-      budget: new WriterBudget(Math.floor(memoryBytes * writerPart)),
+      budget: new WriterBudget(writerBytes),
       encoderFor: encoderChoice(encoder),
       optionsFor: encoderOptions,
     })

@@ -40,10 +40,8 @@ export interface EmbeddedSource extends Source {
 export type EmbeddedSourceOptions = {
   /** Logs start at the ends of this lake; replayed records of a known input are skipped. */
   readonly resumeFrom: Lake
-  /** Memory for logs and writers together, such as `512MiB`. */
+  /** Memory for logs, such as `512MiB`; 256MiB unless given. */
   readonly logMemory?: string
-  /** Splits that are read at the same time. */
-  readonly readers?: number
 }
 
 /** What the job needs to know about a source of this module. */
@@ -55,14 +53,17 @@ export type SourceParts = {
 
 const parts = new WeakMap<Source, SourceParts>()
 
+const writerBytesDefault = 192 * 2 ** 20
+
 /** Opens an in-memory source whose tables live in a lake. */
 export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<EmbeddedSource> {
   const lake = partsOf(options.resumeFrom)
   const session = new TieringSession(
     {
       lake,
-      memoryBytes: parseSize(options.logMemory ?? '512MiB', 'logMemory'),
-      readers: options.readers ?? 4,
+      logBytes: parseSize(options.logMemory ?? '256MiB', 'logMemory'),
+      writerBytes: writerBytesDefault,
+      readers: 4,
     },
     {
       clock: systemClock,

@@ -1,5 +1,6 @@
 import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import { type Bucket, bucket, type Offset } from '../../core/ids.ts'
+import { parseSize } from '../../core/size.ts'
 import { systemClock } from '../../core/system.ts'
 import type { RoundReport, TieringEvent } from '../../sink/job/events.ts'
 import type { Position } from '../../source/index.ts'
@@ -32,7 +33,14 @@ export interface TieringJob extends AsyncDisposable {
   close(): Promise<void>
 }
 
-export type TieringOptions = { readonly source: Source; readonly lake: Lake }
+export type TieringOptions = {
+  readonly source: Source
+  readonly lake: Lake
+  /** Splits that are read at the same time; 4 unless given. */
+  readonly readers?: number
+  /** Memory for open row groups, such as `256MiB`; 192MiB unless given. */
+  readonly memory?: string
+}
 
 /** Failures of one table, in a row, after which those who wait for it are told. */
 const failuresMax = 3
@@ -53,7 +61,10 @@ export function startTiering(options: TieringOptions): TieringJob {
   let failure: unknown
   let isStopping = false
 
-  const job = session.start(() => isStopping)
+  const job = session.start(() => isStopping, {
+    ...(options.readers === undefined ? {} : { readers: options.readers }),
+    ...(options.memory === undefined ? {} : { writerBytes: parseSize(options.memory, 'memory') }),
+  })
   const tell = (): void => {
     for (const watcher of watchers) watcher()
   }

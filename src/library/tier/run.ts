@@ -4,6 +4,7 @@ import type { TieringEvent } from '../../sink/job/events.ts'
 import type { RunningJob } from '../../sink/job/options.ts'
 import { type OpenedLake, openWarehouse } from '../open-lake.ts'
 import {
+  dividedMemory,
   isPassing,
   type SessionPorts,
   type SessionTable,
@@ -111,7 +112,7 @@ class TierRun {
     this.#session = new TieringSession(
       {
         lake,
-        memoryBytes: request.memoryBytes,
+        ...dividedMemory(request.memoryBytes),
         readers: request.readers,
         ...(request.encoder === undefined ? {} : { encoder: request.encoder }),
       },
