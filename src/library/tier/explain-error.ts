@@ -80,14 +80,14 @@ function stateOf({ rounds, records }: Reached): string {
   if (first === undefined || last === undefined) {
     if (records === undefined) return 'nothing was written'
     return records === 0n
-      ? 'the table is made and empty; this round left nothing'
+      ? 'the table is made and empty; this round added nothing'
       : `${formatCount(records)} records were in the lake before; this run added nothing`
   }
   const which =
     first.round === last.round
       ? `round ${String(first.round)} is`
       : `rounds ${String(first.round)} to ${String(last.round)} are`
-  return `${which} in the lake; this round left nothing`
+  return `${which} in the lake; this round added nothing`
 }
 
 function again(error: SluiceError, message: string, options: ErrorOptions): SluiceError {

@@ -228,7 +228,7 @@ export function fencedError(
     `${name}: another sluice took the table over (epoch ${showToken(by)}, ours ${showToken(ours)})`,
     {
       details: { table: name, by: showToken(by), ours: showToken(ours) },
-      state: 'what was reported as committed is in the lake; the round in flight left nothing',
+      state: 'what was reported as committed is in the lake; the round in flight added nothing',
     },
   )
 }

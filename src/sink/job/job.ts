@@ -9,6 +9,9 @@ import { commitsMax, type JobView, viewJob } from './job-view.ts'
 import { createLiveRounds } from './live-rounds.ts'
 import { type JobOptions, pollIntervalMs, type RunningJob, type StopReport } from './options.ts'
 
+/** How long a job that ends waits for files of lost rounds to be removed. */
+const cleanUpMs = 5_000
+
 /**
  * Starts a tiering job: it asks for a table whenever a reader waits and no split does, reads the
  * splits, commits complete rounds one at a time, and reports each end at once. What is due at one
@@ -106,9 +109,19 @@ export function startJob(options: JobOptions): RunningJob {
     await Promise.race([rounds.empty(), time.catch(() => undefined), done.catch(() => undefined)])
     waited.abort()
     const abandoned = rounds.abandonAll()
+    const discarded = rounds.discarded()
+    if (discarded !== undefined) await atMost(cleanUpMs, discarded)
     leave()
     resolveDone()
     return { abandoned }
+  }
+
+  async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+    const over = new AbortController()
+    const time = clock.sleep(ms, { order: order.request, signal: over.signal })
+    await Promise.race([work, time]).catch(() => undefined)
+    time.catch(() => undefined)
+    over.abort()
   }
 
   function leave(): void {

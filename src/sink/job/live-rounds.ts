@@ -42,6 +42,8 @@ export interface LiveRounds {
   halt(): void
   /** Resolves when no round is left. */
   empty(): Promise<void>
+  /** Resolves when the files of rounds that were given up are gone; nothing if none are going. */
+  discarded(): Promise<unknown> | undefined
 }
 
 export type LiveRoundsOptions = Pick<
@@ -67,6 +69,7 @@ export type LiveRoundsOptions = Pick<
 
 export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
   const { beats, clock, follow, runner } = options
+  const discarding = new Set<Promise<void>>()
   const live = new Map<RoundKey, LiveRound>()
   const inCommitLane = createLane()
   let board = emptyBoard(options.readers)
@@ -124,10 +127,17 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
     board = taken.board
     options.wake()
     if (taken.isStale) {
-      if (result !== undefined) await runner.discard([result])
+      if (result !== undefined) discard([result])
     } else if (result === undefined) {
       fail(round, asTableError(thrown, `reading ${plan.table.name} bucket ${split.bucket} failed`))
     } else if (isComplete(board, key)) complete(round)
+  }
+
+  /** Removes files that are in no commit; whoever ends the job may wait for it. */
+  function discard(results: readonly SplitResult[]): void {
+    const work = runner.discard(results).finally(() => discarding.delete(work))
+    discarding.add(work)
+    follow(work)
   }
 
   async function forceAtCeiling(round: LiveRound, freshnessMs: number): Promise<void> {
@@ -157,7 +167,7 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
     const read = readRound(round)
     const results = movedResults(read)
     if (results.length === 0) {
-      follow(runner.discard(read.results))
+      discard(read.results)
       settle(round, { forced: isForced(read), committed: false })
       return
     }
@@ -199,7 +209,7 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
         return
       }
       case 'nothing':
-        follow(runner.discard(read.results))
+        discard(read.results)
         settle(round, { forced, committed: false })
         return
       case 'rejected':
@@ -239,7 +249,7 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
 
   function giveUp(round: LiveRound, error: SluiceError, effect: 'none' | 'unknown'): void {
     const results = board.rounds.get(round.key)?.results ?? []
-    if (effect === 'none' && results.length > 0) follow(runner.discard(results))
+    if (effect === 'none' && results.length > 0) discard(results)
     forget(round)
     const { incarnation, epoch } = round.assignment
     options.events({ event: 'rejected', table: name(round), incarnation, epoch, error })
@@ -312,6 +322,7 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
       for (const round of live.values()) force(round)
     },
     abandonAll,
+    discarded: () => (discarding.size === 0 ? undefined : Promise.all(discarding)),
     halt: () => {
       isEnding = true
       for (const round of live.values()) forget(round)

@@ -123,7 +123,7 @@ function named(error: unknown, plan: RoundPlan, split: LogSplit): unknown {
       details: { ...error.details, table: plan.table.name, bucket: split.bucket },
       cause: error,
       fix: 'free space, run again: it goes on where the lake ends',
-      state: 'earlier rounds are in the lake; this round left nothing',
+      state: 'earlier rounds are in the lake; this round added nothing',
     },
   )
 }
