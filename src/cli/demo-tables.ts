@@ -25,7 +25,7 @@ export const demoTables: readonly DemoTable[] = [
     letter: 'c',
     buckets: 16,
     freshness: 60,
-    rowsPerMinute: 180_000,
+    rowsPerMinute: 90_000,
     from: -60,
     splitSeconds: { first: 30, later: 30 },
     schema: schema({

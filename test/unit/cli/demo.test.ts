@@ -63,7 +63,7 @@ test('production begins one freshness before the job, so that T=0 is as in the w
   assert.deepEqual(
     demoTables.map((table) => [rowsUntil(table, -301), rowsUntil(table, 0), rowsUntil(table, 300)]),
     [
-      [0, 180_000, 1_080_000],
+      [0, 90_000, 540_000],
       [0, 48_000, 168_000],
       [0, 25_000, 50_000],
     ],
