@@ -101,6 +101,13 @@ test('T-56 the window is the same for every table', () => {
   deepEqual(fencedAt(held(0, 10, 86_400), 300), { t1: 135, t2: 135 })
 })
 
+test('T-58 silence fences a round that is far from its ceiling', () => {
+  const fenced = fencedAt(held(0, 600, 600), 300, (state, at) =>
+    at === 10 ? beat(beat(state, 1n, at), 2n, at) : state,
+  )
+  deepEqual(fenced, { t1: 135, t2: 135 })
+})
+
 function embedded(): { clock: VirtualClock; coordinator: EmbeddedCoordinator; log: string[] } {
   const clock = new VirtualClock()
   const coordinator = createEmbeddedCoordinator({ clock, incarnation: incarnation(1) })

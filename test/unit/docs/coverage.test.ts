@@ -76,7 +76,7 @@ describe('docs/simulation.md', () => {
   })
 
   test('names the tests of fluss 2648, and of rows without a fence, as they are called', () => {
-    ok(names.some((name) => name.startsWith('fluss #2648: a check before the commit')))
+    ok(names.some((name) => name.startsWith('T-34 fluss #2648: a check before the commit')))
     for (const name of [
       'fluss 2648: checked once, then committed',
       'rows are exactly once with the fence switched off too',

@@ -209,7 +209,7 @@ describe('commit', () => {
     deepEqual(landed(lake), ['a', 'b'])
   })
 
-  test('fluss #2648: a check before the commit is not enough, the version judged is the one replaced', async () => {
+  test('T-34 fluss #2648: a check before the commit is not enough, the version judged is the one replaced', async () => {
     const lake = new FakeLake()
     const late = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
     const next = await plan(lake, holder(lake, 2), { start: undefined, end: 10n, commit: 'b' })
