@@ -76,6 +76,8 @@ export type PlanOptions = {
   /** Beats go over a network that can lose them. */
   readonly remoteCoordinator: boolean
   readonly logMemoryBytes: number
+  /** Before each batch a reader gets, so that rounds reach their ceiling while they read. */
+  readonly readPauseMs?: number
 }
 
 export const scenarios = ['calm', 'store', 'processes', 'people', 'all'] as const
@@ -131,6 +133,7 @@ function drawOptions(random: Random): PlanOptions {
     fences: !random.isLucky(0.1),
     remoteCoordinator: random.isLucky(0.5),
     logMemoryBytes: random.isLucky(0.2) ? 3_000 : 2 ** 20,
+    readPauseMs: random.pick([0, 0, 0, 0, 6_000]),
   }
 }
 

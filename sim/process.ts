@@ -17,7 +17,7 @@ import type { CommitResult, RoundPlan, SplitResult } from '../src/sink/ports.ts'
 import { splitRunner } from '../src/sink/reader/split-runner.ts'
 import { WriterBudget } from '../src/sink/writer/writer-budget.ts'
 import { EmbeddedSource } from '../src/source/embedded/embedded-source.ts'
-import type { InputProgress, SourceTable } from '../src/source/ports.ts'
+import type { InputProgress, LogSource, SourceTable } from '../src/source/ports.ts'
 import { CoordinatorLink } from './coordinator-link.ts'
 import { recordsOf, type SimInput } from './inputs.ts'
 import type { PlanOptions } from './plan.ts'
@@ -244,7 +244,7 @@ export class SimProcess {
     const committer = seams.committer?.(sound, { source }) ?? sound
     const store = seams.store?.(this.#options.store) ?? this.#options.store
     const runner = splitRunner({
-      source,
+      source: pausedReads(source, options.readPauseMs ?? 0, this.#clock),
       store,
       ids: seams.fileIds?.(this.#ids) ?? this.#ids,
       journal: this.#journal,
@@ -388,4 +388,25 @@ function shownFields(fields: NonNullable<Parameters<Journal['note']>[0]['fields'
   return Object.entries(fields)
     .map(([key, value]) => `${key}=${String(value)}`)
     .join(' ')
+}
+
+/** The same log, whose readers wait before each batch. */
+function pausedReads(source: LogSource, pauseMs: number, clock: Clock): LogSource {
+  if (pauseMs === 0) return source
+  return {
+    tables: () => source.tables(),
+    table: (id) => source.table(id),
+    ranges: (id) => source.ranges(id),
+    pin: (id, bucket, start) => source.pin(id, bucket, start),
+    inputs: (id, ends) => source.inputs(id, ends),
+    committed: (id, ends) => {
+      source.committed(id, ends)
+    },
+    async *read(id, bucket, start, stop) {
+      for await (const batch of source.read(id, bucket, start, stop)) {
+        await clock.sleep(pauseMs)
+        yield batch
+      }
+    },
+  }
 }

@@ -1,5 +1,11 @@
 import type { LakeTable } from '../../catalog/ports.ts'
-import { type CommitId, type Incarnation, incarnation, type TableId } from '../../core/ids.ts'
+import {
+  type CommitId,
+  type Incarnation,
+  incarnation,
+  type TableId,
+  type Epoch,
+} from '../../core/ids.ts'
 import type { Ledger } from './ledger.ts'
 import type { ReadVersion } from './progress.ts'
 import type { Token } from './token.ts'
@@ -63,6 +69,13 @@ function isFinished(version: ReadVersion): boolean {
   return ledger !== undefined && ledger.final && ledger.commit === version.claim?.commit
 }
 
-export function tokenFor(held: HeldTable, epoch: Token['epoch']): Token {
-  return { generation: 0, incarnation: held.incarnation, epoch }
+/**
+ * The token of one assignment. The coordinator of this process counts its lives from 1; a later life
+ * starts its epochs anew, so it has to outrank the one before (I-10, I-11).
+ */
+export function tokenFor(
+  held: HeldTable,
+  { incarnation: life, epoch }: { readonly incarnation: Incarnation; readonly epoch: Epoch },
+): Token {
+  return { generation: 0, incarnation: incarnation(held.incarnation + life - 1), epoch }
 }

@@ -58,7 +58,7 @@ async function planRound(assignment: Assignment, ports: LakeCommitterPorts): Pro
     throw new SluiceError('TABLE_MISSING', `table ${String(assignment.table)} is not open here`)
   }
   const { readVersion = soundRead } = ports
-  const token = tokenFor(held, assignment.epoch)
+  const token = tokenFor(held, assignment)
   let version = await readVersion(held.lake, held.sourceId)
   let splits = await splitsOn(version, held, token, assignment.table, ports)
   if (splits.length > 0 && (held.fenceFirst || assignment.takeOver)) {

@@ -278,4 +278,24 @@ describe('lakeCommitter', () => {
     equal(await commitAfter(12, undefined), 'COMMIT_STALE')
     equal(await commitAfter(12, 98), 'COMMIT_STALE')
   })
+
+  test('a later life of the coordinator outranks the one before, though its epochs start anew (I-11)', async () => {
+    const lake = new FakeLake()
+    const { source, table, committer } = await open(lake)
+    const assignment = (life: number): Assignment => ({
+      table: table.id,
+      incarnation: incarnation(life),
+      epoch: epoch(1),
+      takeOver: false,
+    })
+    const claims: string[] = []
+    for (const life of [1, 2]) {
+      await source.append(table.id, records(0, 10), {})
+      const plan = await committer.plan(assignment(life))
+      await committer.commit(plan, readAll(plan), false)
+      const { claim } = await readVersion(lake, table.sourceId)
+      claims.push(`${String(claim?.token.incarnation)}.${String(claim?.token.epoch)}`)
+    }
+    deepEqual(claims, ['1.1', '2.1'])
+  })
 })
