@@ -73,7 +73,7 @@ test('the demo replaces an earlier demo and nothing else', async () => {
     const first = await runCli(short)
     assert.equal(first.exit, 0, first.err)
     assert.match(first.out, /✓ nothing lost, nothing doubled: \d+ commits, 0 fenced/)
-    assert.match(first.out, /clicks +240,000 +240,000 +yes, every column +16 buckets contiguous/)
+    assert.match(first.out, /clicks +120,000 +120,000 +yes, every column +16 buckets contiguous/)
     const again = await runCli(short)
     assert.equal(again.exit, 0, again.err)
     assert.match(again.err, /note {2}the demo that was in .* is removed/)
