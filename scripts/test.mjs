@@ -97,7 +97,12 @@ async function runRing(ring, files) {
       `--test-reporter-destination=${tap}`,
       ...files,
     ],
-    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+    {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      // A single engine that is missing then fails its tests instead of skipping them.
+      env: { ...process.env, ...(options['require-all'] ? { SLUICE_ENGINES: 'required' } : {}) },
+    },
   )
   const code = await new Promise((resolve) => child.on('exit', (exit) => resolve(exit ?? 1)))
   const text = readFileSync(tap, 'utf8')
