@@ -5,6 +5,8 @@ import { cutGroup, readFooter } from './parquet-groups.ts'
 
 /** Rows decoded at once. */
 const batchRows = 8192
+/** Rows of one row group that are decoded before they are handed on. */
+const sliceRows = 262_144
 
 /**
  * The rows of a Parquet file as Arrow batches, one row group in memory at a time. Field ids stand in
@@ -26,12 +28,18 @@ export async function* parquetBatches(
   try {
     const footer = await readFooter(blob)
     for (const group of footer.groups) {
-      const table = readParquet(await cutGroup(blob, footer, group), {
-        batchSize: batchRows,
-        ...(columns === undefined ? {} : { columns: [...columns] }),
-      })
-      // The stream consumes the table and frees it.
-      yield* RecordBatchReader.from(table.intoIPCStream())
+      const bytes = await cutGroup(blob, footer, group)
+      // In slices: a row group may hold a whole file, and decoded it is many times larger.
+      for (let offset = 0; offset < group.rows; offset += sliceRows) {
+        const table = readParquet(bytes, {
+          batchSize: batchRows,
+          offset,
+          limit: sliceRows,
+          ...(columns === undefined ? {} : { columns: [...columns] }),
+        })
+        // The stream consumes the table and frees it.
+        yield* RecordBatchReader.from(table.intoIPCStream())
+      }
     }
   } catch (error) {
     if (error instanceof SluiceError && error.code !== 'DATA_CORRUPT') throw error
