@@ -326,6 +326,7 @@ function lakeWith(lake: LakeTable, swap: LakeTable['swap']): LakeTable {
     load: () => lake.load(),
     headerLedger: (snapshot) => lake.headerLedger(snapshot),
     dataEnds: (table) => lake.dataEnds(table),
+    liveFiles: (table) => lake.liveFiles(table),
     swap,
   }
 }

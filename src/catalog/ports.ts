@@ -11,6 +11,10 @@ export type TableDefinition = {
   readonly bucketCount: number
   /** The one column whose hash is the bucket; absent when the bucket is taken by place. */
   readonly bucketKey?: string
+  /** Columns of the primary key, in order; absent for a log table. */
+  readonly primaryKey?: readonly string[]
+  /** Of a table to be made; 2 if absent. */
+  readonly formatVersion?: 2 | 3
   /** User-facing properties, such as `table.datalake.freshness`; the catalog maps them. */
   readonly properties: ReadonlyMap<string, string>
 }
@@ -39,6 +43,63 @@ export type DataFile = {
   readonly metrics: readonly FieldMetrics[]
   /** Where row groups start, ascending. */
   readonly splitOffsets: readonly number[]
+}
+
+/** A value of a partition tuple; bytes for binary, fixed, uuid and decimal. */
+export type PartitionValue = null | boolean | number | bigint | string | Uint8Array
+
+/** Where a file lies in the table's partitioning; a delete lies where the file it points into does. */
+export type FilePartition = {
+  readonly specId: number
+  /** By partition field id. */
+  readonly partition: ReadonlyMap<number, PartitionValue>
+}
+
+/** A data file that a snapshot holds, whoever wrote it. */
+export type LiveFile = FilePartition & {
+  /** Byte for byte as the manifest names it. */
+  readonly location: string
+  /** Undefined where its spec has no bucket. */
+  readonly bucket: Bucket | undefined
+  /** Data sequence number: deletes of the same or a higher one apply to it. */
+  readonly sequence: bigint
+  readonly rows: number
+  readonly bytes: number
+  /** The snapshot that added it. */
+  readonly snapshot: SnapshotId
+}
+
+/** A delete file, or a deletion vector, that a snapshot holds. */
+export type LiveDelete = FilePartition & {
+  readonly content: 'position-deletes' | 'deletion-vector' | 'equality-deletes'
+  readonly location: string
+  readonly sequence: bigint
+  /** Positions, or rows of an equality delete. */
+  readonly rows: number
+  readonly bytes: number
+  /** The one data file it points into, where it says so. */
+  readonly dataFile: string | undefined
+  /** The blob of a vector within its Puffin file. */
+  readonly blob: { readonly offset: number; readonly bytes: number } | undefined
+  readonly snapshot: SnapshotId
+}
+
+/** Everything a snapshot consists of. */
+export type LiveFiles = {
+  readonly data: readonly LiveFile[]
+  readonly deletes: readonly LiveDelete[]
+}
+
+/** A delete file of ours, written and not yet visible. It names exactly one data file. */
+export type DeleteFile = FilePartition & {
+  readonly content: 'position-deletes' | 'deletion-vector'
+  readonly location: string
+  readonly bytes: number
+  readonly rows: number
+  readonly dataFile: string
+  readonly blob: { readonly offset: number; readonly bytes: number } | undefined
+  /** Of the columns `file_path` and `pos`; empty for a vector. */
+  readonly metrics: readonly FieldMetrics[]
 }
 
 export type SnapshotEntry = {
@@ -72,6 +133,8 @@ export type LoadedTable = {
   readonly fields: readonly IdField[]
   readonly bucketCount: number
   readonly bucketKey: string | undefined
+  /** Names of the identifier fields; empty for a log table. */
+  readonly primaryKey: readonly string[]
 }
 
 /** What one commit changes. Everything in it becomes visible at once or not at all. */
@@ -79,10 +142,14 @@ export type TableChange = {
   readonly snapshot?: {
     /** The same in all attempts of a round, so that a doubled request cannot land twice. */
     readonly id: SnapshotId
-    readonly operation: 'append'
+    readonly operation: 'append' | 'overwrite' | 'delete'
     /** Own keys of the summary; the catalog adds counts and totals. */
     readonly summary: ReadonlyMap<string, string>
     readonly files: readonly DataFile[]
+    /** Positions deleted with it, in files of the base or in `files`. */
+    readonly deletes?: readonly DeleteFile[]
+    /** Delete files of the base that `deletes` stand for from now on. */
+    readonly droppedDeletes?: readonly LiveDelete[]
     /** The ledger when it is too large for the summary: goes into the manifest list's header. */
     readonly headerLedger?: string
   }
@@ -107,6 +174,8 @@ export interface LakeTable {
    * manifests. @returns undefined when a file does not say.
    */
   dataEnds(table: LoadedTable): Promise<ReadonlyMap<Bucket, bigint> | undefined>
+  /** What the head of a loaded version consists of. @throws SluiceError DATA_CORRUPT */
+  liveFiles(table: LoadedTable): Promise<LiveFiles>
   /** Stages what the change needs and replaces exactly `base`. */
   swap(base: LoadedTable, change: TableChange): Promise<SwapOutcome>
 }

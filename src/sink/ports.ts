@@ -9,7 +9,7 @@ import type {
   TableId,
 } from '../core/ids.ts'
 import type { SluiceError } from '../core/errors.ts'
-import type { SourceTable } from '../source/ports.ts'
+import type { KvSnapshot, SourceTable } from '../source/ports.ts'
 
 /** A table handed to a job by the coordinator. The token is echoed in every message about it. */
 export type Assignment = {
@@ -31,11 +31,36 @@ export type LogSplit = {
   readonly isFirst: boolean
 }
 
+/** The first round of a bucket of a primary-key table: its whole state, all of it or nothing. */
+export type SnapshotSplit = {
+  readonly kind: 'snapshot'
+  readonly bucket: Bucket
+  readonly snapshot: KvSnapshot
+  /** Both are the offset of the snapshot: origin and end of the bucket once the round is in. */
+  readonly start: Offset
+  readonly stop: Offset
+  readonly isFirst: true
+}
+
+export type Split = LogSplit | SnapshotSplit
+
+/**
+ * What a split of a primary-key table did, once for each key it touched. Arrays are parallel; `file`
+ * is an index into the files of the result, and -1 where the key's last change deletes it.
+ */
+export type TouchedKeys = {
+  readonly keys: readonly Uint8Array[]
+  readonly file: Int32Array
+  readonly row: Uint32Array
+  /** Rows of the result's own files that a later change of the same split replaced, by file. */
+  readonly replaced: ReadonlyMap<number, readonly number[]>
+}
+
 /** Everything a round needs to know to be read, written and judged. */
 export type RoundPlan = {
   readonly assignment: Assignment
   readonly table: SourceTable
-  readonly splits: readonly LogSplit[]
+  readonly splits: readonly Split[]
   /** What the planner read and the committer needs back; opaque to the job. */
   readonly context: unknown
 }
@@ -46,7 +71,12 @@ export type SplitResult = {
   /** Equal to `start` when nothing was read. */
   readonly end: Offset
   readonly files: readonly DataFile[]
+  /** Rows in the files. Of a log table one for each offset. */
   readonly rows: number
+  /** The whole state of the bucket was read; absent for a range of the log. */
+  readonly isSnapshot?: true
+  /** Of a primary-key table only. */
+  readonly touched?: TouchedKeys
 }
 
 export type CommitResult =
@@ -79,7 +109,7 @@ export type StopSignal = { readonly stopped: boolean }
 
 /** Reads one split and writes its files. Nothing it writes is visible before the commit. */
 export interface SplitRunner {
-  run(plan: RoundPlan, split: LogSplit, stop: StopSignal): Promise<SplitResult>
+  run(plan: RoundPlan, split: Split, stop: StopSignal): Promise<SplitResult>
   /** Removes the files of results that are proven not to be in the lake. Never throws. */
   discard(results: readonly SplitResult[]): Promise<void>
 }

@@ -10,6 +10,8 @@ export type SourceTable = {
   /** Stable id of source and table, written into every ledger. A table made anew has a new one. */
   readonly sourceId: string
   readonly schema: TableSchema
+  /** Columns of the primary key, in order; absent for a log table. */
+  readonly primaryKey?: readonly string[]
   readonly bucketCount: number
   readonly bucketKey: string | undefined
   readonly freshnessMs: number
@@ -21,6 +23,35 @@ export type LogBatch = {
   /** When the log took them; becomes `__timestamp`. */
   readonly committedAt: Millis
   readonly records: ColumnBatch
+  /** One `ChangeType` for each record of a primary-key table; absent where all are appends. */
+  readonly changes?: Uint8Array
+}
+
+/** The whole state of one bucket of a primary-key table, as it was before the change at `offset`. */
+export type KvSnapshot = {
+  readonly id: bigint
+  readonly bucket: Bucket
+  /** Changes below it are in the snapshot; the changelog goes on from here. */
+  readonly offset: Offset
+}
+
+/** Holds a KV snapshot until it is released, so that a live round never loses it (I-29). */
+export interface KvSnapshotLease {
+  readonly snapshot: KvSnapshot
+  /**
+   * All rows in the order of their keys, in batches of bounded size.
+   * @throws SluiceError LEASE_LOST when the snapshot is gone.
+   */
+  read(): AsyncIterable<ColumnBatch>
+  release(): void
+}
+
+/** What a source of primary-key tables has beside their changelogs. */
+export interface KvSnapshots {
+  /** The newest complete snapshot of each bucket that has one. */
+  newest(id: TableId): Promise<ReadonlyMap<Bucket, KvSnapshot>>
+  /** @throws SluiceError LEASE_LOST when it is no longer kept. */
+  lease(id: TableId, snapshot: KvSnapshot): KvSnapshotLease
 }
 
 export type BucketRange = {
@@ -59,8 +90,10 @@ export type InputProgress = {
 
 export type InputsProgress = ReadonlyMap<string, InputProgress>
 
-/** What the tiering job asks of a source of log tables. */
+/** What the tiering job asks of a source. */
 export interface LogSource {
+  /** Absent where the source has no primary-key tables. */
+  readonly kv?: KvSnapshots
   tables(): readonly SourceTable[]
   table(id: TableId): SourceTable | undefined
   /** All buckets, ascending. */

@@ -191,6 +191,7 @@ const empty: LoadedTable = {
   fields: [],
   bucketCount: 2,
   bucketKey: undefined,
+  primaryKey: [],
 }
 
 function applied(base: LoadedTable, change: TableChange): LoadedTable {

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LogSplit } from '../../src/sink/ports.ts'
+import type { Split } from '../../src/sink/ports.ts'
 import { moves, takes } from '../support/paced-runner.ts'
 import {
   commitLines,
@@ -30,7 +30,7 @@ const customers: WorldTable = {
   name: 'customers',
   buckets: 12,
   freshness: 300,
-  pace: takes((split: LogSplit) => (split.isFirst ? 100 : 20)),
+  pace: takes((split: Split) => (split.isFirst ? 100 : 20)),
   start: 'created',
 }
 

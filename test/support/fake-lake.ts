@@ -1,5 +1,6 @@
 import type {
   LakeTable,
+  LiveFiles,
   LoadedTable,
   SnapshotEntry,
   SwapOutcome,
@@ -33,6 +34,7 @@ export class FakeLake implements LakeTable {
         fields: [],
         bucketCount: 2,
         bucketKey: undefined,
+        primaryKey: [],
       },
     ]
   }
@@ -57,6 +59,10 @@ export class FakeLake implements LakeTable {
 
   dataEnds(): Promise<ReadonlyMap<Bucket, bigint> | undefined> {
     return Promise.resolve(this.ends)
+  }
+
+  liveFiles(): Promise<LiveFiles> {
+    return Promise.resolve({ data: [], deletes: [] })
   }
 
   swap(base: LoadedTable, change: TableChange): Promise<SwapOutcome> {

@@ -1,12 +1,12 @@
 import { offset } from '../../src/core/ids.ts'
 import { type Clock, order } from '../../src/core/ports.ts'
-import type { LogSplit, RoundPlan, SplitResult, SplitRunner } from '../../src/sink/ports.ts'
+import type { Split, RoundPlan, SplitResult, SplitRunner } from '../../src/sink/ports.ts'
 
 /** What a reader does between two looks at its stop signal. */
 export type Step = { readonly ms: number; readonly records: number }
 
 /** How long a split takes, step by step. No step at all: it is read in no time. */
-export type Pace = (plan: RoundPlan, split: LogSplit) => Iterable<Step>
+export type Pace = (plan: RoundPlan, split: Split) => Iterable<Step>
 
 export type PacedRunner = SplitRunner & {
   readonly discarded: readonly SplitResult[]
@@ -16,8 +16,8 @@ export type PacedRunner = SplitRunner & {
 export function pacedRunner(options: {
   readonly clock: Clock
   readonly pace: Pace
-  readonly started?: (plan: RoundPlan, split: LogSplit) => void
-  readonly ended?: (plan: RoundPlan, split: LogSplit) => void
+  readonly started?: (plan: RoundPlan, split: Split) => void
+  readonly ended?: (plan: RoundPlan, split: Split) => void
 }): PacedRunner {
   const { clock } = options
   const discarded: SplitResult[] = []
@@ -46,7 +46,7 @@ export function pacedRunner(options: {
 }
 
 /** A whole split takes `seconds`, in steps of a second. */
-export function takes(seconds: (split: LogSplit, plan: RoundPlan) => number): Pace {
+export function takes(seconds: (split: Split, plan: RoundPlan) => number): Pace {
   return function* (plan, split) {
     const count = Math.max(1, Math.ceil(seconds(split, plan)))
     const all = Number(split.stop - split.start)

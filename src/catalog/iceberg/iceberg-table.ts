@@ -5,6 +5,7 @@ import type { Clock, IdSource } from '../../core/ports.ts'
 import { formatTableName } from '../../core/table-name.ts'
 import type {
   LakeTable,
+  LiveFiles,
   LoadedTable,
   SnapshotEntry,
   SwapOutcome,
@@ -15,6 +16,7 @@ import type { NumberedRegister } from '../register/numbered.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { applyChange } from './apply-change.ts'
 import { dataEnds } from './data-ends.ts'
+import { liveFiles } from './live-files.ts'
 import { readLedger } from './format/manifest-list.ts'
 import {
   readMetadata,
@@ -25,7 +27,7 @@ import {
 } from './format/metadata.ts'
 import { bucketLayout } from './format/partition-spec.ts'
 import { bucketCountProperty } from './format/properties.ts'
-import { decodeSchema } from './format/schema-json.ts'
+import { decodeSchema, identifierFields } from './format/schema-json.ts'
 import { normalizeLocation, shownLocation } from './location.ts'
 import { type StagedManifest, stageManifest, stageManifestList } from './stage-snapshot.ts'
 
@@ -109,6 +111,10 @@ export class IcebergTable implements LakeTable {
     return dataEnds(this.#options.store, this.#options.folder, table)
   }
 
+  liveFiles(table: LoadedTable): Promise<LiveFiles> {
+    return liveFiles(this.#options.store, this.#options.folder, table)
+  }
+
   /**
    * Throws only before anything was asked of the register: then nothing of the change is visible and
    * nothing of it ever will be.
@@ -155,7 +161,8 @@ export class IcebergTable implements LakeTable {
   #loaded(version: Version, body: Uint8Array): LoadedTable {
     const { metadata } = version
     const shown = shownLocation(version.location)
-    const fields = decodeSchema(schemaOf(metadata, metadata.currentSchemaId, shown), shown)
+    const schema = schemaOf(metadata, metadata.currentSchemaId, shown)
+    const fields = decodeSchema(schema, shown)
     const layout = bucketLayout(specOf(metadata, metadata.defaultSpecId, shown), fields)
     const bucketCount = layout?.bucketCount ?? countIn(metadata.properties)
     if (layout === undefined || bucketCount === undefined) {
@@ -182,6 +189,7 @@ export class IcebergTable implements LakeTable {
       fields,
       bucketCount,
       bucketKey: layout.key,
+      primaryKey: identifierFields(schema, fields, shown),
     }
   }
 

@@ -26,7 +26,10 @@ export type SplitRunnerPorts = {
 /** Reads the splits of a round from the log and writes them as Parquet files. */
 export function splitRunner(ports: SplitRunnerPorts): SplitRunner {
   return {
-    run: (plan, split, stop) => runSplit(ports, plan, split, stop),
+    run: (plan, split, stop) => {
+      check(split.kind === 'log', 'a log table has no snapshot splits')
+      return runSplit(ports, plan, split, stop)
+    },
     async discard(results): Promise<void> {
       for (const file of results.flatMap((result) => result.files)) {
         await removeQuietly(ports, file.location)

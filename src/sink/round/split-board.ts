@@ -2,7 +2,7 @@ import type { Bucket, Offset } from '../../core/ids.ts'
 import { check } from '../../core/never.ts'
 import type { Chance } from '../../core/ports.ts'
 import type { BucketEnds } from '../../source/ports.ts'
-import type { LogSplit, RoundPlan, SplitResult } from '../ports.ts'
+import type { Split, RoundPlan, SplitResult } from '../ports.ts'
 import { roundKey, type RoundKey } from './round-key.ts'
 import { shuffle } from './shuffle.ts'
 
@@ -12,7 +12,7 @@ import { shuffle } from './shuffle.ts'
  * of its splits has been read or skipped: that is the barrier of its commit.
  */
 
-export type BoardSplit = { readonly key: RoundKey; readonly split: LogSplit }
+export type BoardSplit = { readonly key: RoundKey; readonly split: Split }
 
 export type BoardRound = {
   readonly plan: RoundPlan

@@ -190,6 +190,7 @@ describe('an operator decides', () => {
       load: () => table.load(),
       headerLedger: (snapshot) => table.headerLedger(snapshot),
       dataEnds: (version) => table.dataEnds(version),
+      liveFiles: (version) => table.liveFiles(version),
       swap: async (base, change) => {
         await lake.others.append()
         return table.swap(base, change)
@@ -214,6 +215,7 @@ describe('an operator decides', () => {
       load: () => table.load(),
       headerLedger: (snapshot) => table.headerLedger(snapshot),
       dataEnds: (version) => table.dataEnds(version),
+      liveFiles: (version) => table.liveFiles(version),
       swap: async (base, change) => {
         await table.swap(base, change)
         return { kind: 'unknown', cause: 'no reply' }

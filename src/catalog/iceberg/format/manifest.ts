@@ -14,12 +14,10 @@ import {
 } from './avro-fields.ts'
 import { manifestSchema, partitionColumns, partitionFieldIds } from './manifest-schema.ts'
 import { encodeSpecFields, type PartitionSpec } from './partition-spec.ts'
+import type { PartitionValue } from '../../ports.ts'
 
 /** What a file holds: rows, deleted positions, or values of deleted rows. */
 export type FileContent = 'data' | 'position-deletes' | 'equality-deletes'
-
-/** A value of a partition tuple; bytes for binary, fixed, uuid and decimal. */
-export type PartitionValue = null | boolean | number | bigint | string | Uint8Array
 
 /** Per column, in file order of the field ids. */
 export type ColumnMetrics = {
@@ -46,6 +44,8 @@ export type ManifestFileEntry = {
   readonly equalityIds: readonly number[]
   readonly sortOrderId?: number
   readonly referencedDataFile?: string
+  /** Of a deletion vector: where its blob lies in the Puffin file. */
+  readonly blob?: { readonly offset: number; readonly bytes: number }
 }
 
 export type ManifestEntry = {
@@ -183,6 +183,8 @@ function readDataFile(
   }
   const sortOrderId = avroInt(record, 'sort_order_id', name)
   const referencedDataFile = avroText(record, 'referenced_data_file', name)
+  const blobOffset = avroCount(record, 'content_offset', name)
+  const blobBytes = avroCount(record, 'content_size_in_bytes', name)
   return {
     content,
     location: required(avroText(record, 'file_path', name), 'file_path', name),
@@ -195,6 +197,9 @@ function readDataFile(
     equalityIds: avroCounts(record, 'equality_ids', name) ?? [],
     ...(sortOrderId === undefined ? {} : { sortOrderId }),
     ...(referencedDataFile === undefined ? {} : { referencedDataFile }),
+    ...(blobOffset === undefined || blobBytes === undefined
+      ? {}
+      : { blob: { offset: blobOffset, bytes: blobBytes } }),
   }
 }
 

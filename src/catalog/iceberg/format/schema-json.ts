@@ -7,7 +7,7 @@ import {
 } from '../../../core/json64.ts'
 import { unreachable } from '../../../core/never.ts'
 import type { DataType, IdField } from '../../../core/schema/types.ts'
-import { intOf, isAbsent, jsonObject, objectsOf, textOf } from './json-fields.ts'
+import { arrayOf, intOf, isAbsent, jsonObject, objectsOf, textOf } from './json-fields.ts'
 
 /** The types of columns in Iceberg's schema JSON (spec, appendix C), after Fluss's mapping. */
 
@@ -23,6 +23,18 @@ export function encodeSchema(fields: readonly IdField[], schemaId: number): Json
 /** @throws SluiceError DATA_CORRUPT; SCHEMA_UNSUPPORTED for a type that Sluice has no column for. */
 export function decodeSchema(schema: JsonObject, name: string): readonly IdField[] {
   return objectsOf(schema, 'fields', name).map((field) => decodeField(field, name))
+}
+
+/** The columns of the primary key; empty for a log table. @throws SluiceError DATA_CORRUPT */
+export function identifierFields(
+  schema: JsonObject,
+  fields: readonly IdField[],
+  name: string,
+): readonly string[] {
+  return arrayOf(schema, 'identifier-field-ids', name).flatMap((id) => {
+    const field = fields.find((each) => each.id === id)
+    return field === undefined ? [] : [field.name]
+  })
 }
 
 /**
