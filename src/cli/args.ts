@@ -2,13 +2,8 @@ import { isSecretName, looksLikeSecret } from '../core/secret.ts'
 import { didYouMean, nearest } from '../core/suggest.ts'
 import { quoteValue } from '../core/text.ts'
 import { laterCommands, laterOptions } from './later.ts'
-import {
-  type CommandName,
-  commandNames,
-  type OptionSpec,
-  optionsOf,
-  optionTable,
-} from './option-table.ts'
+import { type CommandName, commandNames, type OptionSpec } from './option-spec.ts'
+import { optionsOf, optionTable } from './option-table.ts'
 import type { Problems } from './problems.ts'
 
 /** A command line taken apart; the values are not read yet. */

@@ -1,4 +1,5 @@
-import { type CommandName, environmentName, type OptionSpec, optionsOf } from './option-table.ts'
+import type { CommandName, OptionSpec } from './option-spec.ts'
+import { environmentName, optionsOf } from './option-table.ts'
 import { type Style, styleOf } from './style.ts'
 
 type CommandHelp = {

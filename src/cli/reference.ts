@@ -2,14 +2,8 @@ import { errorCodes } from '../core/errors.ts'
 import { type ConfigKeys, rootKeys, tableKeys } from './config-keys.ts'
 import { commandHelp } from './help.ts'
 import { laterCommands, laterOptions } from './later.ts'
-import {
-  type CommandName,
-  commandNames,
-  environmentName,
-  type OptionSpec,
-  optionsOf,
-  optionTable,
-} from './option-table.ts'
+import { type CommandName, commandNames, type OptionSpec } from './option-spec.ts'
+import { environmentName, optionsOf, optionTable } from './option-table.ts'
 
 /**
  * The pages of `docs/reference` that come from tables in the code. A test keeps the files equal;

@@ -1,0 +1,56 @@
+import { commandNames, lakeCommands, type OptionSpec } from './option-spec.ts'
+
+/** Options of every command, or of every one that opens a lake. */
+export const commonOptions: readonly OptionSpec[] = [
+  { name: 'json', commands: commandNames, about: 'one JSON document on stdout, also on failure' },
+  {
+    name: 'json-bigint',
+    value: 'number|string',
+    choices: ['number', 'string'],
+    commands: commandNames,
+    about: 'how integers beyond 2^53 stand in JSON',
+    standard: 'number, with all digits',
+  },
+  { name: 'quiet', short: 'q', commands: commandNames, about: 'only the result and errors' },
+  { name: 'verbose', short: 'v', commands: commandNames, about: 'more notes; stacks of errors' },
+  { name: 'help', short: 'h', commands: commandNames, about: 'show this help' },
+  { name: 'version', short: 'V', commands: commandNames, about: 'show the version' },
+  {
+    name: 'config',
+    value: 'FILE',
+    environment: true,
+    commands: [...lakeCommands, 'demo'],
+    about: 'configuration file',
+    standard: './sluice.yaml if it is there',
+  },
+  {
+    name: 'color',
+    value: 'WHEN',
+    choices: ['auto', 'always', 'never'],
+    environment: true,
+    config: 'color',
+    commands: commandNames,
+    about: 'auto, always or never',
+    standard: 'auto',
+  },
+  {
+    name: 'log-format',
+    value: 'text|json',
+    choices: ['text', 'json'],
+    environment: true,
+    config: 'log.format',
+    commands: [...lakeCommands, 'demo'],
+    about: 'form of log lines',
+    standard: 'text',
+  },
+  {
+    name: 'log-level',
+    value: 'LEVEL',
+    choices: ['debug', 'info', 'warn', 'error'],
+    environment: true,
+    config: 'log.level',
+    commands: [...lakeCommands, 'demo'],
+    about: 'debug, info, warn or error',
+    standard: 'warn',
+  },
+]
