@@ -195,8 +195,8 @@ describe('sluice on S3', () => {
     const cases: readonly Case[] = [
       {
         name: 'has no such bucket',
-        exit: 3,
-        says: /s3:\/\/nowhere: there is no such bucket\n {2}fix {4}create the bucket/,
+        exit: 2,
+        says: /s3:\/\/nowhere: there is no such bucket at http:\/\/127\.0\.0\.1:\d+\n {2}fix {4}aws s3 mb s3:\/\/nowhere --endpoint-url http:\/\/127\.0\.0\.1:\d+, or name another/,
         bucket: 'nowhere',
         env: {},
       },

@@ -36,6 +36,8 @@ export interface S3Connection {
    * @param bytes Length of the body that is sent.
    */
   call<T>(use: S3Use<T>, bytes?: number): Promise<T>
+  /** Where requests go, as far as one was sent: `http://127.0.0.1:9000`. It has many origins. */
+  endpoint(): string | undefined
 }
 
 export type TimeLimits = {
@@ -59,7 +61,19 @@ export function s3Connection(
   times: TimeLimits = standardTimes,
 ): S3Connection {
   const config = clientConfig(options, times)
-  let client = new S3Client(config)
+  let endpoint: string | undefined
+  const connect = (): S3Client => {
+    const made = new S3Client(config)
+    made.middlewareStack.add(
+      (next) => (sent) => {
+        endpoint = originOf(sent.request) ?? endpoint
+        return next(sent)
+      },
+      { step: 'finalizeRequest', name: 'sluiceEndpoint' },
+    )
+    return made
+  }
+  let client = connect()
 
   const once = async <T>(current: S3Client, use: S3Use<T>, bytes: number): Promise<T> => {
     const request = new AbortController()
@@ -86,6 +100,8 @@ export function s3Connection(
   }
 
   return {
+    endpoint: () => endpoint,
+
     async call(use, bytes = 0) {
       const used = client
       try {
@@ -95,11 +111,18 @@ export function s3Connection(
         if (stale === undefined) throw error
         // The client has noted the store's time by now, but it would keep the credentials. The old
         // one is left to its requests that are still under way; idle sockets hold nothing open.
-        if (stale === 'token' && client === used) client = new S3Client(config)
+        if (stale === 'token' && client === used) client = connect()
         return await once(client, use, bytes)
       }
     },
   }
+}
+
+function originOf(request: unknown): string | undefined {
+  if (typeof request !== 'object' || request === null) return undefined
+  if (!('protocol' in request) || !('hostname' in request)) return undefined
+  const port = 'port' in request && typeof request.port === 'number' ? `:${request.port}` : ''
+  return `${String(request.protocol)}//${String(request.hostname)}${port}`
 }
 
 function clientConfig(options: S3Options, times: TimeLimits): S3ClientConfig {

@@ -1,4 +1,4 @@
-import { type Effect, isSluiceError, SluiceError } from '../../core/errors.ts'
+import { type Effect, type ErrorOptions, isSluiceError, SluiceError } from '../../core/errors.ts'
 import { redactUrls } from '../../core/secret.ts'
 import { cutText, escapeText } from '../../core/text.ts'
 import type { CreateOutcome } from './object-store.ts'
@@ -70,14 +70,18 @@ export function isTransient(failure: S3Failure): boolean {
  * What a conditional create came to whose request failed.
  * @throws SluiceError with effect `none` when nothing was written, and not for a competitor.
  */
-export function createOutcome(failure: S3Failure, location: string): CreateOutcome {
+export function createOutcome(
+  failure: S3Failure,
+  location: string,
+  endpoint?: string,
+): CreateOutcome {
   if (failure.kind === 'not-sent') throw s3Error(failure, location, 'none')
   if (failure.kind === 'reply') {
     const { status, code } = failure
     if (status === 412) return { kind: 'rejected', reason: 'exists' }
     // A digest that does not fit says that the bytes were changed on their way.
     if (status === 409 || digestCodes.has(code)) return { kind: 'rejected', reason: 'contended' }
-    if (!isTransient(failure)) throw s3Error(failure, location, 'none')
+    if (!isTransient(failure)) throw s3Error(failure, location, 'none', endpoint)
   }
   return { kind: 'unknown', cause: s3Error(failure, location, 'unknown') }
 }
@@ -92,8 +96,14 @@ export function isStaleSignature(failure: S3Failure): 'token' | 'clock' | undefi
 /**
  * The error a person can act on. It carries no object of the client: those hold the request with
  * its signature and session token.
+ * @param endpoint Where the request went, if that is known.
  */
-export function s3Error(failure: S3Failure, location: string, effect: Effect): SluiceError {
+export function s3Error(
+  failure: S3Failure,
+  location: string,
+  effect: Effect,
+  endpoint?: string,
+): SluiceError {
   const bucket = /^s3:\/\/[^/]*/.exec(location)?.[0] ?? location
   const reason = failure.reason
   const cause = new Error(reason)
@@ -137,8 +147,30 @@ export function s3Error(failure: S3Failure, location: string, effect: Effect): S
         effect,
       })
     case 'reply':
-      return replyError(failure, location, bucket, effect)
+      return failure.code === 'NoSuchBucket'
+        ? noBucket(bucket, endpoint, { details, cause })
+        : replyError(failure, location, bucket, effect)
   }
+}
+
+/** The name is wrong, or the endpoint, or the bucket is still to be made, which Sluice does not do. */
+function noBucket(
+  bucket: string,
+  endpoint: string | undefined,
+  options: Pick<ErrorOptions, 'details' | 'cause'>,
+): SluiceError {
+  // The bucket may stand in front of the host's name, which is then not what the user named.
+  const origin = endpoint?.replace(`//${bucket.slice('s3://'.length)}.`, '//')
+  const isAws = origin === undefined || /\.amazonaws\.com(?:\.cn)?$/.test(origin)
+  return new SluiceError(
+    'LOCATION_REFUSED',
+    `${bucket}: there is no such bucket${origin === undefined ? '' : ` at ${origin}`}`,
+    {
+      ...options,
+      details: { ...options.details, ...(origin === undefined ? {} : { endpoint: origin }) },
+      fix: `aws s3 mb ${bucket}${isAws ? '' : ` --endpoint-url ${origin}`}, or name another bucket or endpoint`,
+    },
+  )
 }
 
 function replyError(
@@ -169,12 +201,7 @@ function replyError(
     )
   }
   if (status === 404) {
-    const what =
-      code === 'NoSuchBucket' ? `${bucket}: there is no such bucket` : `${location}: gone`
-    return new SluiceError('TABLE_MISSING', what, {
-      ...options,
-      ...(code === 'NoSuchBucket' ? { fix: 'create the bucket, or name another warehouse' } : {}),
-    })
+    return new SluiceError('TABLE_MISSING', `${location}: gone`, options)
   }
   if (status === 401 || status === 403) {
     return new SluiceError('STORE_DENIED', `${location}: the store refused access (${reason})`, {

@@ -137,7 +137,7 @@ export async function request<T>(
   try {
     return await access.retries.run(() => access.connection.call(use, bytes))
   } catch (error) {
-    throw s3Error(failureOf(error), location, 'unknown')
+    throw s3Error(failureOf(error), location, 'unknown', access.connection.endpoint())
   }
 }
 
@@ -154,7 +154,7 @@ async function unlessMissing<T>(
     if (failure.kind === 'reply' && failure.status === 404 && failure.code !== 'NoSuchBucket') {
       return undefined
     }
-    throw s3Error(failure, location, 'none')
+    throw s3Error(failure, location, 'none', access.connection.endpoint())
   }
 }
 

@@ -7,6 +7,7 @@ import { createOutcome, failureOf } from './s3-errors.ts'
 import { parseS3Location, type S3Location } from './s3-location.ts'
 import { listObjects, readObject, readObjectRange, request, statObject } from './s3-read.ts'
 import { retrier, type RetryLimits } from './s3-retry.ts'
+import { endUpload, listUploads } from './s3-unfinished.ts'
 import { s3Upload } from './s3-upload.ts'
 
 export type StorePorts = { readonly clock: Clock; readonly chance: Chance; readonly ids: IdSource }
@@ -54,7 +55,7 @@ export function s3Store(
         await putOnce(place, body, { IfNoneMatch: '*' })
         return { kind: 'applied' }
       } catch (error) {
-        return createOutcome(failureOf(error), location)
+        return createOutcome(failureOf(error), location, connection.endpoint())
       }
     },
 
@@ -91,6 +92,14 @@ export function s3Store(
       await request(access, location, (client, { signal }) =>
         client.send(new DeleteObjectCommand(command), { abortSignal: signal }),
       )
+    },
+
+    uploads: {
+      list: async (prefix) => {
+        const uploads = await listUploads(access, placeOf(prefix))
+        return [...uploads].sort((a, b) => (a.location < b.location ? -1 : 1))
+      },
+      end: ({ location, id }) => endUpload(access, objectAt(location), id),
     },
   }
 }

@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { parseS3Location } from '../../../src/catalog/store/s3-location.ts'
 import { retrier, standardRetries } from '../../../src/catalog/store/s3-retry.ts'
 import { s3Store } from '../../../src/catalog/store/s3-store.ts'
-import { ShortBodyError } from '../../../src/catalog/store/s3-errors.ts'
+import { s3Error, ShortBodyError } from '../../../src/catalog/store/s3-errors.ts'
 import { isSluiceError, type SluiceError } from '../../../src/core/errors.ts'
 import { seededChance, systemClock, systemIds } from '../../../src/core/system.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
@@ -83,7 +83,7 @@ describe('the S3 store', () => {
   const refusals = [
     [403, 'AccessDenied', 'STORE_DENIED'],
     [403, 'SignatureDoesNotMatch', 'STORE_DENIED'],
-    [404, 'NoSuchBucket', 'TABLE_MISSING'],
+    [404, 'NoSuchBucket', 'LOCATION_REFUSED'],
     [501, 'NotImplemented', 'STORE_UNSUPPORTED'],
     [400, 'InvalidRequest', 'STORE_UNAVAILABLE'],
     [400, 'AuthorizationHeaderMalformed', 'CONFIG_INVALID'],
@@ -104,6 +104,42 @@ describe('the S3 store', () => {
       )
     })
   }
+
+  test('refuses a bucket that is not there, by bucket and endpoint, on every kind of request', async () => {
+    await withServer(
+      (_, response) => {
+        refuse(response, 404, 'NoSuchBucket')
+      },
+      async (endpoint) => {
+        const store = storeAt(endpoint)
+        for (const work of [
+          () => store.read('s3://demo/a'),
+          () => store.list('s3://demo/'),
+          () => store.createIfAbsent('s3://demo/a', body),
+        ]) {
+          const error = await errorOf(work())
+          assert.equal(error.code, 'LOCATION_REFUSED')
+          assert.equal(error.message, `s3://demo: there is no such bucket at ${endpoint}`)
+          assert.equal(
+            error.fix,
+            `aws s3 mb s3://demo --endpoint-url ${endpoint}, or name another bucket or endpoint`,
+          )
+          assert.equal(error.details['endpoint'], endpoint)
+        }
+      },
+    )
+  })
+
+  test('names the endpoint without the bucket in front, and AWS by its command alone', () => {
+    const failure = { kind: 'reply', status: 404, code: 'NoSuchBucket', reason: 'planned' } as const
+    const at = 'https://demo.s3.eu-north-1.amazonaws.com'
+    const error = s3Error(failure, 's3://demo/a', 'none', at)
+    assert.equal(
+      error.message,
+      's3://demo: there is no such bucket at https://s3.eu-north-1.amazonaws.com',
+    )
+    assert.equal(error.fix, 'aws s3 mb s3://demo, or name another bucket or endpoint')
+  })
 
   test('F-15 takes bytes that were changed on their way for nothing written', async () => {
     await withServer(
