@@ -1,10 +1,5 @@
+import { errnoOf } from '../../core/errno.ts'
 import { isSluiceError, SluiceError } from '../../core/errors.ts'
-
-/** The `code` of a system error, such as `ENOSPC`. */
-export function errnoOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
-}
 
 /**
  * Turns a system error into one a person can act on. Every error here is raised before a name

@@ -1,10 +1,11 @@
 import { constants } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { errnoOf } from '../../core/errno.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { millis } from '../../core/ids.ts'
 import type { IdSource } from '../../core/ports.ts'
-import { errnoOf, storeError } from './local-errors.ts'
+import { storeError } from './local-errors.ts'
 import type { CreateOutcome, ObjectEntry, ObjectStore, ObjectWriter } from './object-store.ts'
 
 /** Small writes of an encoder are gathered up to this many bytes. */

@@ -1,6 +1,7 @@
 import { lstat, realpath } from 'node:fs/promises'
+import { errnoOf } from '../../core/errno.ts'
 import { schemeOf } from '../iceberg/location.ts'
-import { errnoOf, storeError } from './local-errors.ts'
+import { storeError } from './local-errors.ts'
 import { pathOf } from './local-store.ts'
 
 /**
