@@ -1,7 +1,8 @@
 import { shownLocation } from '../catalog/iceberg/location.ts'
+import type { UploadEntry } from '../catalog/store/object-store.ts'
 import type { JsonObject } from '../core/json64.ts'
 import { counted, escapeText, formatBytes, formatCount } from '../core/text.ts'
-import type { KeptReason, Orphan, SweepPlan } from '../sink/sweeper/sweep-plan.ts'
+import type { KeptReason, SweepPlan } from '../sink/sweeper/sweep-plan.ts'
 import { jsonTime } from './json.ts'
 import type { Style } from './style.ts'
 
@@ -24,6 +25,7 @@ export function renderSweep(
 export function sweepJson(tables: readonly TableSweep[], view: SweepView): JsonObject {
   const [only] = tables
   const orphans = tables.flatMap((table) => table.orphans)
+  const uploads = tables.flatMap((table) => table.uploads)
   return {
     schema: 'sluice.sweep/1',
     ok: true,
@@ -37,13 +39,27 @@ export function sweepJson(tables: readonly TableSweep[], view: SweepView): JsonO
     })),
     file_count: orphans.length,
     bytes: bytesOf(orphans),
+    uploads: uploads.map(uploadJson),
+    upload_count: uploads.length,
+    upload_bytes: bytesOf(uploads),
     kept: keptJson(tables),
     tables: tables.map((table) => ({
       table: table.table,
       file_count: table.orphans.length,
       bytes: bytesOf(table.orphans),
+      upload_count: table.uploads.length,
+      upload_bytes: bytesOf(table.uploads),
       kept: keptJson([table]),
     })),
+  }
+}
+
+function uploadJson({ location, id, bytes, activeAt }: UploadEntry): JsonObject {
+  return {
+    path: shownLocation(location),
+    upload_id: id,
+    bytes,
+    active_at: activeAt === undefined ? null : jsonTime(activeAt),
   }
 }
 
@@ -69,8 +85,16 @@ function tableLines(
     head,
     ...shown,
     ...(rest > 0 ? [`  and ${formatCount(rest)} more; --json lists them all`] : []),
+    ...uploadLines(table, { dryRun, olderThan }),
     `  kept: ${keptText(table.kept)}`,
   ]
+}
+
+/** One line: their names say nothing to anybody. */
+function uploadLines({ uploads }: TableSweep, view: SweepView): readonly string[] {
+  if (uploads.length === 0) return []
+  const what = `${counted(uploads.length, 'unfinished upload')}, ${formatBytes(bytesOf(uploads))}`
+  return [`  ${what}${view.dryRun ? '' : ' ended'}, older than ${view.olderThan}`]
 }
 
 const keptWords: Readonly<Record<KeptReason, string>> = {
@@ -82,6 +106,7 @@ const keptWords: Readonly<Record<KeptReason, string>> = {
   outside: 'outside of data and metadata',
   changed: 'not the files they were',
   spared: 'referenced meanwhile',
+  upload: 'unfinished uploads',
 }
 
 function keptText(kept: SweepPlan['kept']): string {
@@ -100,6 +125,6 @@ function keptJson(tables: readonly TableSweep[]): JsonObject {
   return Object.fromEntries(sums)
 }
 
-function bytesOf(orphans: readonly Orphan[]): number {
-  return orphans.reduce((sum, { bytes }) => sum + bytes, 0)
+function bytesOf(all: readonly { readonly bytes: number }[]): number {
+  return all.reduce((sum, { bytes }) => sum + bytes, 0)
 }

@@ -46,8 +46,8 @@ export const sweepCommand: Command = async (context) => {
   if (json !== undefined) terminal.result(writeJson(sweepJson(swept, view), json))
   else {
     terminal.result(renderSweep(swept, { ...view, style: terminal.outStyle }))
-    if (view.dryRun && swept.some(({ orphans }) => orphans.length > 0)) {
-      terminal.note('nothing was deleted; the same command with --delete removes these files')
+    if (view.dryRun && swept.some(({ orphans, uploads }) => orphans.length + uploads.length > 0)) {
+      terminal.note('nothing was deleted; the same command with --delete removes these')
     }
   }
   return 0

@@ -19,6 +19,25 @@ export type ObjectEntry = {
   readonly modifiedAt: Millis
 }
 
+/** An object that was begun in parts, and neither finished nor given up. No reader sees it. */
+export type UploadEntry = {
+  readonly location: string
+  /** Names it among the uploads to one location. */
+  readonly id: string
+  /** Of the parts that arrived. */
+  readonly bytes: number
+  /** When it was begun or its newest part arrived, on the store's own clock; undefined: not known. */
+  readonly activeAt: Millis | undefined
+}
+
+/** Uploads that a process which ended left behind. */
+export interface UnfinishedUploads {
+  /** All uploads below `prefix` (which ends with `/`), sorted by location. */
+  list(prefix: string): Promise<readonly UploadEntry[]>
+  /** Removes its parts. One that is gone is no failure. */
+  end(upload: UploadEntry): Promise<void>
+}
+
 /** One new object, written front to back. Nothing is visible under its name before `finish`. */
 export interface ObjectWriter {
   write(bytes: Uint8Array): Promise<void>
@@ -56,4 +75,6 @@ export interface ObjectStore {
   /** All objects below `prefix` (which ends with `/`), sorted by location. */
   list(prefix: string): Promise<readonly ObjectEntry[]>
   remove(location: string): Promise<void>
+  /** Absent where nothing of an object is kept before it is finished. */
+  readonly uploads?: UnfinishedUploads
 }

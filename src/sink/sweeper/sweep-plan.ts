@@ -1,4 +1,4 @@
-import type { ObjectEntry } from '../../catalog/store/object-store.ts'
+import type { ObjectEntry, UploadEntry } from '../../catalog/store/object-store.ts'
 import type { Millis } from '../../core/ids.ts'
 
 /** Why a file may go: nothing refers to it, or it is a temporary file of a writer that died. */
@@ -6,7 +6,8 @@ export type OrphanReason = 'unreferenced' | 'temporary'
 
 /**
  * Why a file stays. `changed`: it is no longer the plain file that was listed, for example a link was
- * put in its place. `spared`: it became referenced between the plan and the deletion.
+ * put in its place. `spared`: it became referenced between the plan and the deletion. `upload`: it is
+ * no file yet, and may still become one.
  */
 export type KeptReason =
   | 'referenced'
@@ -17,12 +18,15 @@ export type KeptReason =
   | 'outside'
   | 'changed'
   | 'spared'
+  | 'upload'
 
 export type Orphan = ObjectEntry & { readonly reason: OrphanReason }
 
 export type SweepPlan = {
   /** By location. */
   readonly orphans: readonly Orphan[]
+  /** Unfinished, and as old as an orphan: ending them harms nobody but whoever still writes one. */
+  readonly uploads: readonly UploadEntry[]
   readonly kept: ReadonlyMap<KeptReason, number>
 }
 
@@ -31,6 +35,8 @@ export type SweepFacts = {
   readonly folder: string
   /** Everything below the folder. */
   readonly entries: readonly ObjectEntry[]
+  /** Unfinished uploads below the folder, in stores that have any. */
+  readonly uploads?: readonly UploadEntry[]
   /**
    * Names, without folders, of all files that a retained version refers to. Names of data files,
    * manifests and lists are drawn at random, so a name is enough, and one that is spelled with
@@ -52,8 +58,22 @@ export function planSweep(facts: SweepFacts): SweepPlan {
     if (reason === 'unreferenced' || reason === 'temporary') orphans.push({ ...entry, reason })
     else kept.set(reason, (kept.get(reason) ?? 0) + 1)
   }
-  return { orphans, kept }
+  const all = facts.uploads ?? []
+  const uploads = all.filter((upload) => isLeft(upload, facts, others))
+  if (uploads.length < all.length) kept.set('upload', all.length - uploads.length)
+  return { orphans, uploads, kept }
 }
+
+/** Whether a finished file refers to the same name does not matter: it is another object. */
+function isLeft(upload: UploadEntry, facts: SweepFacts, others: readonly string[]): boolean {
+  const { location, activeAt, bytes } = upload
+  if (activeAt === undefined) return false
+  const entry = { location, bytes, modifiedAt: activeAt }
+  const reason = reasonOf(entry, { ...facts, names: noNames }, others)
+  return reason === 'unreferenced' || reason === 'temporary'
+}
+
+const noNames: ReadonlySet<string> = new Set()
 
 /** A temporary of a local store, or the object that asks the store for its time. */
 const temporaryName = /^\.sluice-[^/]*\.tmp$/

@@ -1,5 +1,5 @@
 import { shownLocation } from '../../catalog/iceberg/location.ts'
-import type { ObjectEntry, ObjectStore } from '../../catalog/store/object-store.ts'
+import type { ObjectEntry, ObjectStore, UploadEntry } from '../../catalog/store/object-store.ts'
 import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import type { Millis } from '../../core/ids.ts'
 import type { IdSource } from '../../core/ports.ts'
@@ -33,8 +33,9 @@ export type FoundOrphans = SweepPlan & {
 const groupMax = 200
 
 /**
- * Finds the files of a table that no retained version refers to and that are older than the
- * retention on the store's clock. Nothing but a file that asks for the time is written.
+ * Finds the files of a table that no retained version refers to and the uploads that nobody finished,
+ * both older than the retention on the store's clock. Nothing but a file that asks for the time is
+ * written.
  *
  * The files are listed before the newest version is read: what a commit adds in between is then
  * referenced, and what it adds afterwards was listed as young.
@@ -56,16 +57,18 @@ export async function findOrphans(
   }
   const cache: ReferenceCache = new Map()
   const { now, entries } = await listWithTime(folder, ports)
+  const uploads = (await ports.store.uploads?.list(`${folder}/`)) ?? []
   const reachable = await readReachable(ports.store, folder, cache)
   refuseOtherVersions(folder, entries, reachable)
-  const plan = planSweep({ folder, entries, names: reachable.names, now, olderThanMs })
+  const { names } = reachable
+  const plan = planSweep({ folder, entries, uploads, names, now, olderThanMs })
   const { uuid, version } = reachable
   return { ...plan, folder, uuid, version, now, olderThanMs, cache }
 }
 
 /**
- * Deletes what was found. Before each group of files the newest version is read again, and a file
- * that became referenced is spared.
+ * Deletes what was found, and ends the uploads. Before each group of files the newest version is read
+ * again, and a file that became referenced is spared.
  * @returns what was deleted, and why the rest was kept
  * @throws SluiceError when a read or a deletion fails; its `state` says how far it came
  */
@@ -75,6 +78,7 @@ export async function deleteOrphans(
   signal?: AbortSignal,
 ): Promise<SweepPlan> {
   const deleted: Orphan[] = []
+  const ended: UploadEntry[] = []
   const kept = new Map<KeptReason, number>(found.kept)
   const keep = (reason: KeptReason): void => {
     kept.set(reason, (kept.get(reason) ?? 0) + 1)
@@ -93,10 +97,15 @@ export async function deleteOrphans(
         }
       }
     }
+    for (const upload of found.uploads) {
+      signal?.throwIfAborted()
+      await ports.store.uploads?.end(upload)
+      ended.push(upload)
+    }
   } catch (error) {
-    throw explained(error, deleted.length, signal)
+    throw explained(error, deleted.length + ended.length, signal)
   }
-  return { orphans: deleted, kept }
+  return { orphans: deleted, uploads: ended, kept }
 }
 
 async function planAgain(
