@@ -16,7 +16,7 @@ import { type Column, type ColumnBatch, countOnes, isNull, layoutOf } from './co
 import { gatherColumn } from './gather.ts'
 
 export type FromArrowOptions = {
-  /** Columns, by path such as `a.element`, whose nanoseconds may be cut to microseconds. */
+  /** Columns whose nanoseconds, in whatever depth, may be cut to microseconds. */
   readonly allowPrecisionLoss?: ReadonlySet<string>
 }
 
@@ -35,11 +35,11 @@ export type FromArrow = {
  *   RECORD_REFUSED for a value that its column cannot hold
  */
 export function fromArrow(batch: RecordBatch, options: FromArrowOptions = {}): FromArrow {
-  const allowsLoss = (path: string): boolean => options.allowPrecisionLoss?.has(path) === true
   const cut: Cut = { values: 0 }
   const fields: Field[] = []
   const columns = batch.schema.fields.map((arrowField: ArrowField<ArrowType>, at): Column => {
-    const field = fieldFromArrow(arrowField, allowsLoss)
+    const isLossAllowed = options.allowPrecisionLoss?.has(arrowField.name) === true
+    const field = fieldFromArrow(arrowField, () => isLossAllowed)
     fields.push(field)
     const data = childOf(batch.data, at, field.name)
     if (data.length !== batch.numRows) throw malformed(field.name, 'columns differ in length')

@@ -7,6 +7,7 @@ import {
   TimeUnit,
 } from 'apache-arrow'
 import { SluiceError } from '../errors.ts'
+import { formatType } from '../schema/format-type.ts'
 import type { DataType, Field } from '../schema/types.ts'
 
 /** Units of Arrow's times by the digits of a second they hold. */
@@ -31,8 +32,12 @@ export function fieldFromArrow(
   const type = typeFromArrow(field, allowsLoss, path)
   const isLossy = holdsNanos(type)
   if (isLossy && !allowsLoss(path)) {
+    const what =
+      path === field.name
+        ? `it in --schema as "type": "${formatType(type)}"`
+        : 'its column in --schema'
     throw unsupported(path, field.type, 'nanoseconds do not fit a column of microseconds', {
-      fix: `allow the loss of precision for ${path}`,
+      fix: `declare ${what} with "allow_precision_loss": true: its values are then cut to microseconds`,
     })
   }
   return { name: field.name, type, ...(isLossy && { allowPrecisionLoss: true }) }

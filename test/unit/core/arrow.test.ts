@@ -96,6 +96,32 @@ test('nanoseconds are cut downwards where the loss is allowed, and counted', () 
   assert.equal(fromArrow(batchOf(data), { allowPrecisionLoss: new Set(['a']) }).cutValues, 2)
 })
 
+test('nanoseconds that are refused say how a column may be cut, and a column allows it at any depth', () => {
+  const type = new TimestampNanosecond('UTC')
+  const data = makeData({ type, data: BigInt64Array.of(1999n) })
+  assert.throws(
+    () => take(data),
+    (error) =>
+      isSluiceError(error, 'SCHEMA_UNSUPPORTED') &&
+      error.fix ===
+        'declare it in --schema as "type": "TIMESTAMP_LTZ(9)" with "allow_precision_loss": true: ' +
+          'its values are then cut to microseconds',
+  )
+  const list = makeData({
+    type: new FixedSizeList(1, new Field('item', type, true)),
+    length: 1,
+    child: data,
+  })
+  assert.throws(
+    () => take(list),
+    (error) =>
+      isSluiceError(error, 'SCHEMA_UNSUPPORTED') &&
+      /^the Arrow column a\.element of type /.test(error.message) &&
+      /^declare its column in --schema with "allow_precision_loss": true/.test(error.fix ?? ''),
+  )
+  assert.deepEqual(take(list, ['a']), ['array', [[1n]]])
+})
+
 test('dates in milliseconds are days, and parts of a day are refused', () => {
   const day = 86_400_000n
   const whole = makeData({ type: new DateMillisecond(), data: BigInt64Array.of(-day, 3n * day) })
