@@ -7,9 +7,9 @@ import { formatTableName, parseTableName } from '../core/table-name.ts'
 import { quoteValue } from '../core/text.ts'
 import type { CommandContext } from './command.ts'
 import { type LakeEntry, tablesAt } from './lake-tables.ts'
-import { isLocation, type Location, readLocation } from './location.ts'
+import { isLocation, type Location, nameForLake, readLocation } from './location.ts'
 import { readS3Options } from './s3-options.ts'
-import { type Settings, settingsOf } from './settings.ts'
+import { type Given, settingsOf } from './settings.ts'
 import { refuseCatalog } from './tier-options.ts'
 
 /** `LAKE [TABLE]` of a command, and how the lake is reached. */
@@ -34,15 +34,18 @@ export function readLakeRequest(
   refuseCatalog(settings, found)
   const [first, ...rest] = given.positionals
   const isLake = first !== undefined && isLocation(first)
-  const [name, ...more] = isLake ? rest : given.positionals
-  if (more.length > 0) {
-    const odd = quoteValue((isLake ? more[0] : first) ?? '')
-    found.add('CONFIG_INVALID', `${command} takes a lake and one table, not also ${odd}`, {
-      fix: `sluice ${command} ./lake demo.flights; a lake is a location, such as ./lake`,
-    })
+  const [name, second, ...more] = isLake ? rest : given.positionals
+  const odd = isLake ? second : more[0]
+  if (odd !== undefined) {
+    const text = `${command} takes a lake and one table, not also ${quoteValue(odd)}`
+    found.add('CONFIG_INVALID', text, { fix: `sluice ${command} ./lake demo.flights` })
   }
   const lake = found.attempt(() => {
-    return readLake(settings, around.folder, isLake ? first : undefined, command)
+    const warehouse = settings.get('warehouse')
+    if (first !== undefined && !isLake && (second !== undefined || warehouse === undefined)) {
+      throw nameForLake(first, { command, rest: second, folder: around.folder })
+    }
+    return readLake(warehouse, around.folder, isLake ? first : undefined, command)
   })
   const table = found.attempt(() => (name === undefined ? [] : parseTableName(name)))
   const s3 = readS3Options(settings, around, found)
@@ -78,7 +81,7 @@ export async function openRequested(
 }
 
 function readLake(
-  settings: Settings,
+  warehouse: Given | undefined,
   folder: string,
   argument: string | undefined,
   command: string,
@@ -86,7 +89,6 @@ function readLake(
   if (argument !== undefined) {
     return readLocation({ text: argument, subject: 'LAKE', origin: 'flag' }, folder)
   }
-  const warehouse = settings.get('warehouse')
   if (warehouse !== undefined) return readLocation(warehouse, folder)
   throw new SluiceError(
     'CONFIG_INVALID',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { normalizeLocation, shownLocation } from '../catalog/iceberg/location.ts'
@@ -17,6 +18,27 @@ export type Location = {
 /** Whether an argument is a location; anything else is a table name. */
 export function isLocation(text: string): boolean {
   return text.includes('/') || text === '.' || text === '..'
+}
+
+/**
+ * The error for a name where a lake should be: the folder of that name is most likely meant, or the
+ * table of that name and its lake was left out.
+ */
+export function nameForLake(
+  name: string,
+  given: { readonly command: string; readonly rest: string | undefined; readonly folder: string },
+): SluiceError {
+  const { command, rest, folder } = given
+  const isFolder = rest !== undefined || !name.includes('.') || existsSync(resolve(folder, name))
+  const words = isFolder ? [`./${name}`, ...(rest === undefined ? [] : [rest])] : ['./lake', name]
+  return new SluiceError('CONFIG_INVALID', `${quoteValue(name)} is a name; a lake is a location`, {
+    fix: ['sluice', command, ...words.map(quoteWord)].join(' '),
+  })
+}
+
+/** As a shell takes it for one word. */
+function quoteWord(word: string): string {
+  return /^[\w./:@%+=~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Command, CommandContext } from './command.ts'
 import { type DuckDb, openDuckDb } from './duckdb.ts'
 import { createView, type NamedScan } from './duckdb-views.ts'
 import { scanTables, tablesAt } from './lake-tables.ts'
-import { isLocation, type Location, readLocation } from './location.ts'
+import { isLocation, type Location, nameForLake, readLocation } from './location.ts'
 import { credentialNotes, readS3Options } from './s3-options.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { type StagedFiles, stageFiles } from './stage-files.ts'
@@ -123,17 +123,14 @@ function readLake(
   second: string | undefined,
 ): Location {
   if (first !== undefined && lakeIsFirst(first, second)) {
-    if (!isLocation(first)) {
-      throw new SluiceError(
-        'CONFIG_INVALID',
-        `${quoteValue(first)} is a name; a lake is a location`,
-        { fix: `./${first}` },
-      )
-    }
+    if (!isLocation(first)) throw nameForLake(first, { command: 'query', rest: second, folder })
     return readLocation({ text: first, subject: 'LAKE', origin: 'flag' }, folder)
   }
   const warehouse = settings.get('warehouse')
   if (warehouse !== undefined) return readLocation(warehouse, folder)
+  if (first !== undefined && /^[\w.-]+$/.test(first)) {
+    throw nameForLake(first, { command: 'query', rest: 'select …', folder })
+  }
   throw new SluiceError('CONFIG_INVALID', 'query needs a lake: a warehouse or a table folder', {
     fix: 'sluice query ./lake "…", or SLUICE_WAREHOUSE',
   })

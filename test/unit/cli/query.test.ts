@@ -217,7 +217,12 @@ test('takes the lake from the environment and the SQL from stdin', async () => {
     const none = await runCli(['query', folder])
     assert.match(none.err, /error: query needs SQL/)
     const name = await runCli(['query', 'lake', 'select 1'])
-    assert.match(name.err, /error: "lake" is a name; a lake is a location\n {2}fix {4}\.\/lake/)
+    assert.match(
+      name.err,
+      /error: "lake" is a name; a lake is a location\n {2}fix {4}sluice query \.\/lake 'select 1'\n/,
+    )
+    const alone = await runCli(['query', 'lake'])
+    assert.match(alone.err, /fix {4}sluice query \.\/lake 'select …'\n/)
     const nothing = await runCli(['query', join(folder, 'nope'), 'select 1'])
     assert.equal(nothing.exit, 3)
     assert.match(nothing.err, /nope: no Iceberg table here or below/)
