@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { isSluiceError, type SluiceError } from '../../core/errors.ts'
+import { errorCodes, isSluiceError, type SluiceError } from '../../core/errors.ts'
 import { counted } from '../../core/text.ts'
 import type { EmbeddedSource } from '../../source/embedded/embedded-source.ts'
 import type { InputBatch, InputReader } from '../../source/ingest/input.ts'
@@ -20,13 +20,13 @@ export type IngestContext = SourceContext & {
 export type IngestEnd = {
   readonly report: InputReport
   readonly notes: readonly string[]
-  /** The record reading stopped at; everything before it was appended. */
+  /** Why reading stopped, as at a bad record; everything before it was appended. */
   readonly refused: SluiceError | undefined
 }
 
 /**
  * Reads one input to its end and appends what the lake does not have.
- * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, DATA_CORRUPT, STOPPED
+ * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, DATA_CORRUPT, STOPPED before anything is read
  */
 export async function ingestInput(context: IngestContext, path: string): Promise<IngestEnd> {
   const input = await orStopped(openSource(context, path), context.signal)
@@ -45,7 +45,7 @@ export async function ingestInput(context: IngestContext, path: string): Promise
       if (batch === undefined) break
       await context.quarantine.keep({ id: input.id, name: input.name }, batch.bad)
       const mark = markOf(input, batch)
-      const result = await context.source.append(context.opened.table.id, batch.records, {
+      const append = context.source.append(context.opened.table.id, batch.records, {
         input: {
           id: input.id,
           name: mark.name,
@@ -57,6 +57,8 @@ export async function ingestInput(context: IngestContext, path: string): Promise
         },
         signal: context.signal,
       })
+      const result = await unlessStopped(append, context.signal)
+      if (result === undefined) break
       records = mark.records
       alreadyThere += BigInt(result.alreadyThere)
       losses += batch.precisionLosses
@@ -86,19 +88,32 @@ export async function ingestInput(context: IngestContext, path: string): Promise
   }
 }
 
-/** A bad record ends reading and is no failure of what came before it. */
+/** What ends reading is no failure of what came before it. */
 async function nextBatch(
   reader: InputReader,
   signal: AbortSignal,
 ): Promise<InputBatch | SluiceError | undefined> {
   try {
-    return await orStopped(reader.next(), signal)
+    return await unlessStopped(orStopped(reader.next(), signal), signal)
   } catch (error) {
-    if (isSluiceError(error, 'STOPPED') && signal.aborted) return undefined
-    if (isSluiceError(error, 'RECORD_REFUSED') || isSluiceError(error, 'LIMIT_EXCEEDED'))
-      return error
+    if (isOfInput(error)) return error
     throw error
   }
+}
+
+/** What the work gives; nothing if the signal ended it. */
+async function unlessStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (isSluiceError(error, 'STOPPED') && signal.aborted) return undefined
+    throw error
+  }
+}
+
+/** Whether an error says that an input, or the table it is for, does not let it be read on. */
+export function isOfInput(error: unknown): error is SluiceError {
+  return isSluiceError(error) && [2, 3].includes(errorCodes[error.code].exit)
 }
 
 /** Where the input is once `batch` is in. */
