@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type AgeOf, agedList } from './aged-list.ts'
 
 /** What becomes of one request on its way to the S3 server, or of the reply on its way back. */
 export type Fault =
@@ -38,7 +39,10 @@ export type Fault =
 export type SeenRequest = {
   readonly method: string
   readonly key: string
-  /** `put`, `create`, `get`, `head`, `list`, `delete`, `begin`, `part`, `complete`, `abort`. */
+  /**
+   * `put`, `create`, `get`, `head`, `list`, `delete`, `begin`, `part`, `complete`, `abort`,
+   * `uploads` and `parts` (lists of them).
+   */
   readonly operation: string
   readonly fault: Fault | undefined
 }
@@ -60,6 +64,8 @@ export interface FaultProxy extends AsyncDisposable {
   plan(rules: readonly FaultRule[]): void
   /** Decides for each request that no rule hits. */
   random(decide: ((operation: string) => Fault | undefined) | undefined): void
+  /** Lists say of each object, upload and part that it is this many milliseconds older. */
+  age(by: AgeOf | undefined): void
   seen(): readonly SeenRequest[]
   /** Tells of each request as it comes in, before anything becomes of it. */
   watch(listener: ((request: SeenRequest) => void) | undefined): void
@@ -82,6 +88,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   let late: Message[] = []
 
   let watcher: ((request: SeenRequest) => void) | undefined
+  let ageOf: AgeOf | undefined
 
   const faultFor = (operation: string, key: string): Fault | undefined => {
     for (const entry of rules) {
@@ -128,8 +135,18 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       incoming.socket.resetAndDestroy()
     } else {
       if (fault === 'doubled') await forward(target, message)
-      damage(incoming, outgoing, await forward(target, message), fault)
+      damage(incoming, outgoing, aged(incoming, await forward(target, message)), fault)
     }
+  }
+
+  const aged = (incoming: IncomingMessage, reply: Reply): Reply => {
+    if (ageOf === undefined || !['list', 'uploads', 'parts'].includes(operationOf(incoming))) {
+      return reply
+    }
+    const path = decodeURIComponent(new URL(incoming.url ?? '/', target).pathname)
+    const key = path.replace(/^\/[^/]*\//, '')
+    const body = Buffer.from(agedList(reply.body.toString('utf8'), key, ageOf))
+    return { ...reply, headers: withLength(reply.headers, body.length), body }
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -143,6 +160,9 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     },
     random: (next) => {
       decide = next
+    },
+    age: (by) => {
+      ageOf = by
     },
     seen: () => seen,
     watch: (listener) => {
@@ -276,6 +296,8 @@ function operationOf(incoming: IncomingMessage): string {
       return 'head'
     case undefined:
     default:
+      if (query.has('uploads')) return 'uploads'
+      if (query.has('uploadId')) return 'parts'
       return query.has('list-type') ? 'list' : 'get'
   }
 }

@@ -1,6 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from 'fast-check'
+import type { UploadEntry } from '../../../src/catalog/store/object-store.ts'
 import { millis } from '../../../src/core/ids.ts'
 import { planSweep, type SweepPlan } from '../../../src/sink/sweeper/sweep-plan.ts'
 
@@ -98,6 +99,45 @@ describe('what a sweep may delete', () => {
     deepEqual(orphans(planned), [])
     equal(planned.kept.get('outside'), 5)
     equal(planned.kept.get('other-table'), 2)
+  })
+
+  test('uploads that nobody finished, as old and in the same places, whatever has their name', () => {
+    const uploadOf = (path: string, age: number | undefined): UploadEntry => ({
+      location: `${folder}/${path}`,
+      id: path,
+      bytes: 5,
+      activeAt: age === undefined ? undefined : millis(now - age * day),
+    })
+    const { orphans: files, ...planned } = planSweep({
+      folder,
+      entries: [
+        ...['data/inner/metadata/v1.metadata.json', 'data/there.parquet'].map((path) => ({
+          location: `${folder}/${path}`,
+          bytes: 1,
+          modifiedAt: millis(0),
+        })),
+      ],
+      uploads: [
+        uploadOf('data/__bucket=0/lost.parquet', 3.5),
+        uploadOf('data/there.parquet', 9),
+        uploadOf('metadata/lost-m0.avro', 9),
+        uploadOf('data/running.parquet', 3),
+        uploadOf('data/unknown.parquet', undefined),
+        uploadOf('data/_hidden/x.parquet', 9),
+        uploadOf('data/inner/data/x.parquet', 9),
+        uploadOf('elsewhere/x.parquet', 9),
+        uploadOf('metadata/v9.metadata.json', 9),
+      ],
+      names: new Set(['there.parquet']),
+      now,
+      olderThanMs: 3 * day,
+    })
+    deepEqual(files, [])
+    deepEqual(
+      planned.uploads.map(({ id }) => id),
+      ['data/__bucket=0/lost.parquet', 'data/there.parquet', 'metadata/lost-m0.avro'],
+    )
+    equal(planned.kept.get('upload'), 6)
   })
 
   test('never a location outside of the two folders, whatever a store lists', () => {
