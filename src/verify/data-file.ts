@@ -8,6 +8,7 @@ import { damage } from './damage.ts'
 import { fieldIdOf, type Tallies, tally } from './leaves.ts'
 import { bucketOf } from './murmur.ts'
 import { OffsetRuns, type Run } from './offsets.ts'
+import { checkPages } from './page-checksums.ts'
 
 /** What the audit wants to know of a data file besides its statistics. */
 export type FileQuestions = {
@@ -42,10 +43,13 @@ export type FileFacts = {
   readonly strayKey: Stray | undefined
 }
 
-/** Decodes a whole data file, one row group in memory at a time. @throws SluiceError DATA_CORRUPT */
+/**
+ * Decodes a whole data file, one row group in memory at a time, and holds its pages to their checksums.
+ * @throws SluiceError DATA_CORRUPT
+ */
 export async function readFacts(blob: Blob, questions: FileQuestions): Promise<FileFacts> {
   const reading = new Reading(questions)
-  for await (const batch of parquetBatches(blob, 'the file')) {
+  for await (const batch of parquetBatches(blob, 'the file', { inspect: checkPages })) {
     try {
       reading.take(batch)
     } catch (error) {

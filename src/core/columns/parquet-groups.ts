@@ -1,5 +1,14 @@
 import { SluiceError } from '../errors.ts'
 import { formatCount } from '../text.ts'
+import {
+  type Field,
+  longOf,
+  readStruct,
+  type Struct,
+  structOf,
+  structsOf,
+  textsOf,
+} from './compact-structs.ts'
 
 /**
  * A row group of a Parquet file, and where its bytes lie. The decoder we have reports damage only when
@@ -10,8 +19,17 @@ export type RowGroup = {
   readonly rows: bigint
   readonly start: number
   readonly end: number
+  readonly chunks: readonly ColumnChunk[]
   /** Its struct in the footer. */
   readonly fields: Struct
+}
+
+/** All pages of a leaf column in a row group, one after another. */
+export type ColumnChunk = {
+  /** Names from the top column to the leaf. */
+  readonly path: readonly string[]
+  readonly start: number
+  readonly end: number
 }
 
 export type ParquetFooter = {
@@ -19,10 +37,6 @@ export type ParquetFooter = {
   readonly groups: readonly RowGroup[]
   readonly fields: Struct
 }
-
-/** Fields of a struct of Thrift's compact protocol by their ids, each as its bytes. */
-export type Struct = ReadonlyMap<number, Field>
-type Field = { readonly type: number; readonly bytes: Buffer }
 
 const magic = Buffer.from('PAR1', 'latin1')
 const footerBytesMax = 256 * 1024 * 1024
@@ -43,16 +57,20 @@ export async function readFooter(file: Blob): Promise<ParquetFooter> {
   }
   const at = file.size - 8 - length
   const cursor = { bytes: await bytesOf(file, at, at + length), at: 0 }
-  const fields = readStruct(cursor, 0)
+  const fields = readStruct(cursor)
   const groups = structsOf(fields, 4).map((group) => rowGroup(group, at))
   return { rows: longOf(fields, 3), groups, fields }
 }
+
+/** Sees the bytes of a row group before they are decoded; what it throws ends the reading. */
+export type Inspect = (group: RowGroup, bytes: Buffer) => void
 
 /** A file of that row group alone, made of its bytes and of a footer that says where they are now. */
 export async function cutGroup(
   file: Blob,
   footer: ParquetFooter,
   group: RowGroup,
+  inspect?: Inspect,
 ): Promise<Uint8Array> {
   const shift = BigInt(group.start - magic.length)
   const columns = structsOf(group.fields, 1).map((chunk) => movedChunk(chunk, shift))
@@ -73,13 +91,12 @@ export async function cutGroup(
   const length = Buffer.alloc(4)
   length.writeUInt32LE(metadata.length)
   const body = await bytesOf(file, group.start, group.end)
+  inspect?.(group, body)
   return Buffer.concat([magic, body, metadata, length, magic])
 }
 
 function rowGroup(fields: Struct, footerAt: number): RowGroup {
-  let start = Number.MAX_SAFE_INTEGER
-  let end = magic.length
-  for (const chunk of structsOf(fields, 1)) {
+  const chunks = structsOf(fields, 1).map((chunk) => {
     if (chunk.has(1)) throw damaged('a column lies in another file')
     const metadata = structOf(chunk, 3)
     const size = longOf(metadata, 7)
@@ -89,16 +106,16 @@ function rowGroup(fields: Struct, footerAt: number): RowGroup {
     if (size < 0n || from < 4n || from + size > BigInt(footerAt)) {
       throw damaged('a column chunk lies outside of the file')
     }
-    start = Math.min(start, Number(from))
-    end = Math.max(end, Number(from + size))
-  }
-  start = Math.min(start, end)
+    return { path: textsOf(metadata, 3), start: Number(from), end: Number(from + size) }
+  })
+  const end = chunks.reduce((most, chunk) => Math.max(most, chunk.end), magic.length)
+  const start = chunks.reduce((least, chunk) => Math.min(least, chunk.start), end)
   if (end - start > groupBytesMax) {
     throw damaged(`a row group has ${formatCount(end - start)} bytes`)
   }
   const rows = longOf(fields, 3)
   if (rows < 0n) throw damaged('a row group has a negative number of rows')
-  return { rows, start, end, fields }
+  return { rows, start, end, chunks, fields }
 }
 
 /** A column chunk whose pages begin `shift` bytes earlier; indexes and filters stay behind. */
@@ -126,90 +143,6 @@ function movedChunk(chunk: Struct, shift: bigint): Buffer {
       [7, undefined],
     ]),
   )
-}
-
-type Cursor = { readonly bytes: Buffer; at: number }
-
-function readStruct(cursor: Cursor, depth: number): Struct {
-  const fields = new Map<number, Field>()
-  let id = 0
-  for (;;) {
-    const header = byteAt(cursor)
-    const type = header & 0x0f
-    if (header === 0) return fields
-    id = header >> 4 === 0 ? Number(zigzag(cursor)) : id + (header >> 4)
-    const from = cursor.at
-    skip(cursor, type, depth + 1)
-    fields.set(id, { type, bytes: cursor.bytes.subarray(from, cursor.at) })
-  }
-}
-
-function skip(cursor: Cursor, type: number, depth: number): void {
-  if (depth > 32) throw damaged('its footer is nested too deep')
-  switch (type) {
-    case 1:
-    case 2:
-      return
-    case 3:
-      cursor.at += 1
-      break
-    case 4:
-    case 5:
-    case 6:
-      varint(cursor)
-      return
-    case 7:
-      cursor.at += 8
-      break
-    case 8: {
-      const length = Number(varint(cursor))
-      cursor.at += length
-      break
-    }
-    case 9:
-    case 10: {
-      const { count, element } = listHeader(cursor)
-      // A boolean in a list takes a byte of its own.
-      if (element <= 2) cursor.at += count
-      else for (let left = count; left > 0; left -= 1) skip(cursor, element, depth + 1)
-      break
-    }
-    case 12:
-      readStruct(cursor, depth)
-      return
-    default:
-      throw damaged(`its footer has a value of type ${type}`)
-  }
-  if (cursor.at > cursor.bytes.length) throw damaged('its footer is cut')
-}
-
-function listHeader(cursor: Cursor): { readonly count: number; readonly element: number } {
-  const header = byteAt(cursor)
-  const short = header >> 4
-  const count = short === 15 ? Number(varint(cursor)) : short
-  if (count > cursor.bytes.length) throw damaged('its footer has a list longer than itself')
-  return { count, element: header & 0x0f }
-}
-
-function structsOf(struct: Struct, id: number): readonly Struct[] {
-  const field = struct.get(id)
-  if (field?.type !== 9) throw damaged(`its footer has no list ${id}`)
-  const cursor = { bytes: field.bytes, at: 0 }
-  const { count, element } = listHeader(cursor)
-  if (count > 0 && element !== 12) throw damaged(`list ${id} of its footer has no structs`)
-  return Array.from({ length: count }, () => readStruct(cursor, 0))
-}
-
-function structOf(struct: Struct, id: number): Struct {
-  const field = struct.get(id)
-  if (field?.type !== 12) throw damaged(`its footer has no struct ${id}`)
-  return readStruct({ bytes: field.bytes, at: 0 }, 0)
-}
-
-function longOf(struct: Struct, id: number): bigint {
-  const field = struct.get(id)
-  if (field?.type !== 6) throw damaged(`its footer has no number ${id}`)
-  return zigzag({ bytes: field.bytes, at: 0 })
 }
 
 /** The struct with some fields replaced, others (`undefined`) left out. */
@@ -248,28 +181,6 @@ function writeVarint(value: bigint): Buffer {
   let rest = value
   for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
   return Buffer.from([...bytes, Number(rest)])
-}
-
-function zigzag(cursor: Cursor): bigint {
-  const value = varint(cursor)
-  return value & 1n ? -(value >> 1n) - 1n : value >> 1n
-}
-
-function varint(cursor: Cursor): bigint {
-  let value = 0n
-  for (let shift = 0n; shift < 70n; shift += 7n) {
-    const byte = byteAt(cursor)
-    value |= BigInt(byte & 0x7f) << shift
-    if (byte < 0x80) return value
-  }
-  throw damaged('its footer has a number of more than 64 bits')
-}
-
-function byteAt(cursor: Cursor): number {
-  const byte = cursor.bytes[cursor.at]
-  if (byte === undefined) throw damaged('its footer is cut')
-  cursor.at += 1
-  return byte
 }
 
 async function bytesOf(file: Blob, start: number, end: number): Promise<Buffer> {

@@ -1,7 +1,7 @@
 import { type RecordBatch, RecordBatchReader } from 'apache-arrow'
 import { readParquet } from 'parquet-wasm/node'
 import { SluiceError } from '../errors.ts'
-import { cutGroup, readFooter } from './parquet-groups.ts'
+import { cutGroup, type Inspect, readFooter } from './parquet-groups.ts'
 
 /** Rows decoded at once. */
 const batchRows = 8192
@@ -22,13 +22,16 @@ const sliceRows = 262_144
 export async function* parquetBatches(
   blob: Blob,
   name: string,
-  options: { readonly columns?: readonly string[] } = {},
+  options: {
+    readonly columns?: readonly string[]
+    readonly inspect?: Inspect
+  } = {},
 ): AsyncGenerator<RecordBatch> {
-  const { columns } = options
+  const { columns, inspect } = options
   try {
     const footer = await readFooter(blob)
     for (const group of footer.groups) {
-      const bytes = await cutGroup(blob, footer, group)
+      const bytes = await cutGroup(blob, footer, group, inspect)
       // In slices: a row group may hold a whole file, and decoded it is many times larger.
       for (let offset = 0; offset < group.rows; offset += sliceRows) {
         const table = readParquet(bytes, {

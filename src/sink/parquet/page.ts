@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { ByteBuffer } from './byte-buffer.ts'
 import { plainCodec } from './codec.ts'
 import type { Leaf } from './file-schema.ts'
@@ -128,6 +129,8 @@ export class PageWriter {
     this.#thrift.int32(1, type)
     this.#thrift.int32(2, body.length)
     this.#thrift.int32(3, compressed.length)
+    // Over the bytes as stored, so that a reader finds damage before it decompresses.
+    this.#thrift.int32(4, crc32(compressed) | 0)
     writeTypeHeader()
     const header = this.#thrift.finish()
     // What is not compressed lies in a buffer that the next page overwrites.
