@@ -7,7 +7,7 @@ import type { HeldTable } from './held-table.ts'
 import { type CommitClaim, judge as soundJudge, type Verdict } from './judge.ts'
 import { lineage, reachesBack } from './lineage.ts'
 import { type ReadVersion, readVersion as soundRead } from './progress.ts'
-import { showToken } from './token.ts'
+import { compareTokens, showToken, type Token } from './token.ts'
 
 export type CommitLimits = {
   readonly attemptsMax: number
@@ -195,7 +195,7 @@ function errorOf(
     case 'lost':
       return verdict.error
     case 'fenced':
-      return fencedError(name, verdict.by.token, job.claim.token)
+      return fencedError(job.held, verdict.by.token, job.claim.token)
     case 'stale':
       return new SluiceError(
         'COMMIT_STALE',
@@ -218,17 +218,28 @@ function errorOf(
   }
 }
 
+/** The error of a holder that another one outranks, or came before under the same number. */
 export function fencedError(
-  name: string,
-  by: Parameters<typeof showToken>[0],
-  ours: Parameters<typeof showToken>[0],
+  held: Pick<HeldTable, 'lake' | 'landed'>,
+  by: Token,
+  ours: Token,
 ): SluiceError {
+  const name = held.lake.name.join('.')
+  const [theirs, own] = [showToken(by), showToken(ours)]
+  const count = held.landed.length
+  const before =
+    count === 0
+      ? 'this process committed nothing'
+      : `our last ${count === 1 ? 'commit is' : `${String(count)} commits are`} in the lake`
   return new SluiceError(
     'COMMIT_FENCED',
-    `${name}: another sluice took the table over (epoch ${showToken(by)}, ours ${showToken(ours)})`,
+    compareTokens(by, ours) === 0
+      ? `${name}: another sluice started at the same time, claimed epoch ${theirs} as this one did, and came first`
+      : `${name}: another sluice took the table over (epoch ${theirs} after our ${own})`,
     {
-      details: { table: name, by: showToken(by), ours: showToken(ours) },
-      state: 'what was reported as committed is in the lake; the round in flight added nothing',
+      details: { table: name, by: theirs, ours: own },
+      state: `${before}; the round in flight added nothing`,
+      fix: 'let the other one end, then run again: it goes on from what is in the lake',
     },
   )
 }

@@ -90,7 +90,7 @@ async function splitsOn(
   }
   if (version.progress.kind === 'lost') throw version.progress.error
   const rival = rivalOf(version, { token, drawn: held.drawn })
-  if (rival !== undefined) throw fencedError(name, rival.token, token)
+  if (rival !== undefined) throw fencedError(held, rival.token, token)
 
   const ledger = ledgerOf(version)
   follow(held, ledger?.commit, name)

@@ -242,7 +242,14 @@ describe('commit', () => {
     const one = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
     const two = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'b' })
     equal(codeOf(await commit(one, ports)), 'committed')
-    equal(codeOf(await commit(two, ports)), 'rejected COMMIT_FENCED')
+    const end = await commit(two, ports)
+    equal(codeOf(end), 'rejected COMMIT_FENCED')
+    ok(end.kind === 'rejected')
+    equal(
+      end.error.message,
+      'demo.clicks: another sluice started at the same time, claimed epoch 1.1 as this one did, and came first',
+    )
+    equal(end.error.state, 'this process committed nothing; the round in flight added nothing')
   })
 
   test('a fence stops every commit that is bound to an older version', async () => {
@@ -250,7 +257,12 @@ describe('commit', () => {
     const zombie = await plan(lake, holder(lake, 1), { start: undefined, end: 10n, commit: 'a' })
     const token = { generation: 0, incarnation: incarnation(2), epoch: epoch(1) }
     lake.apply(fenceChange(token, id('f')))
-    equal(codeOf(await commit(zombie, ports)), 'rejected COMMIT_FENCED')
+    const end = await commit(zombie, ports)
+    equal(codeOf(end), 'rejected COMMIT_FENCED')
+    equal(
+      end.kind === 'rejected' && end.error.message,
+      'demo.clicks: another sluice took the table over (epoch 2.1 after our 1.1)',
+    )
     deepEqual(landed(lake), [])
   })
 

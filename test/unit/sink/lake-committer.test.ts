@@ -130,6 +130,10 @@ describe('lakeCommitter', () => {
     const end = await old.committer.commit(late, readAll(late), false)
     equal(end.kind === 'rejected' && end.error.code, 'COMMIT_FENCED')
     equal(end.kind === 'rejected' && end.error.effect, 'none')
+    equal(
+      end.kind === 'rejected' && end.error.state,
+      'our last commit is in the lake; the round in flight added nothing',
+    )
     await rejects(old.committer.plan(old.assign()), (error) =>
       isSluiceError(error, 'COMMIT_FENCED'),
     )
