@@ -90,15 +90,18 @@ export type LiveFiles = {
   readonly deletes: readonly LiveDelete[]
 }
 
-/** A delete file of ours, written and not yet visible. It names exactly one data file. */
+/** A delete file of ours, written and not yet visible. */
 export type DeleteFile = FilePartition & {
-  readonly content: 'position-deletes' | 'deletion-vector'
+  readonly content: LiveDelete['content']
   readonly location: string
   readonly bytes: number
   readonly rows: number
-  readonly dataFile: string
+  /** The one data file it points into; undefined for equality deletes. */
+  readonly dataFile: string | undefined
   readonly blob: { readonly offset: number; readonly bytes: number } | undefined
-  /** Of the columns `file_path` and `pos`; empty for a vector. */
+  /** Ids of the columns of an equality delete; empty for positions. */
+  readonly equalityIds: readonly number[]
+  /** Of the columns of the delete file; empty for a vector. */
   readonly metrics: readonly FieldMetrics[]
 }
 

@@ -1,16 +1,19 @@
 import { millis, type Millis } from '../../core/ids.ts'
 import { type JsonObject, type JsonValue } from '../../core/json64.ts'
 import { check } from '../../core/never.ts'
-import type { DataFile, SnapshotEntry, TableChange } from '../ports.ts'
+import type { SnapshotEntry, TableChange } from '../ports.ts'
 import { arrayOf, isAbsent, jsonObject, objectOf, withMembers } from './format/json-fields.ts'
 import { type TableMetadata, viewMetadata } from './format/metadata.ts'
 import { metadataLogMax } from './format/properties.ts'
+import { summaryOf } from './snapshot-summary.ts'
 
 export type ChangeContext = {
   /** Where the base lies; goes into the metadata log. */
   readonly baseLocation: string
   /** Where the new manifest list lies, if the change makes a snapshot. */
   readonly manifestList: string | undefined
+  /** Rows that got row ids by it (format 3). */
+  readonly assignedRows?: bigint
   readonly now: Millis
 }
 
@@ -43,6 +46,7 @@ export function applyChange(
     const snapshot = snapshotJson(base, change.snapshot, {
       parent,
       manifestList: context.manifestList,
+      assignedRows: context.assignedRows ?? 0n,
       now,
     })
     const logged = jsonObject([
@@ -50,6 +54,9 @@ export function applyChange(
       ['snapshot-id', id],
     ])
     members.set('last-sequence-number', nextSequence(base))
+    if (base.nextRowId !== undefined) {
+      members.set('next-row-id', base.nextRowId + (context.assignedRows ?? 0n))
+    }
     members.set('current-snapshot-id', id)
     members.set('refs', nextRefs(base, id))
     members.set('snapshots', [...arrayOf(base.json, 'snapshots', ''), snapshot])
@@ -66,6 +73,7 @@ function snapshotJson(
   at: {
     readonly parent: SnapshotEntry | undefined
     readonly manifestList: string
+    readonly assignedRows: bigint
     readonly now: Millis
   },
 ): JsonObject {
@@ -77,45 +85,9 @@ function snapshotJson(
     ['summary', jsonObject(summaryOf(snapshot, at.parent))],
     ['manifest-list', at.manifestList],
     ['schema-id', base.currentSchemaId],
+    ['first-row-id', base.nextRowId],
+    ['added-rows', base.nextRowId === undefined ? undefined : at.assignedRows],
   ])
-}
-
-/** All values are texts: readers refuse the whole table when one is a number. */
-function summaryOf(
-  snapshot: Snapshot,
-  parent: SnapshotEntry | undefined,
-): ReadonlyMap<string, string> {
-  const files = BigInt(snapshot.files.length)
-  const rows = sumOf(snapshot.files, (file) => file.rows)
-  const bytes = sumOf(snapshot.files, (file) => file.bytes)
-  const summary = new Map<string, string>([['operation', snapshot.operation]])
-  for (const [key, value] of snapshot.summary) summary.set(key, value)
-  if (files > 0n) {
-    summary.set('added-data-files', String(files))
-    summary.set('added-records', String(rows))
-    summary.set('added-files-size', String(bytes))
-  }
-  const buckets = new Set(snapshot.files.map((file) => file.bucket))
-  summary.set('changed-partition-count', String(buckets.size))
-  const totals: readonly (readonly [string, bigint])[] = [
-    ['total-records', rows],
-    ['total-files-size', bytes],
-    ['total-data-files', files],
-    ['total-delete-files', 0n],
-    ['total-position-deletes', 0n],
-    ['total-equality-deletes', 0n],
-  ]
-  for (const [key, added] of totals) {
-    const before = parent === undefined ? '0' : parent.summary.get(key)
-    // A total that the parent does not know cannot be carried on; readers do without it.
-    if (before === undefined || !/^\d{1,19}$/.test(before)) continue
-    summary.set(key, String(BigInt(before) + added))
-  }
-  return summary
-}
-
-function sumOf(files: readonly DataFile[], valueOf: (file: DataFile) => number): bigint {
-  return files.reduce((sum, file) => sum + BigInt(valueOf(file)), 0n)
 }
 
 /** Moves `main`; its retention settings, and all other branches and tags, stay. */

@@ -24,21 +24,26 @@ export function createTableMetadata(
   },
 ): TableMetadata {
   refuseReservedNames(definition)
+  const { primaryKey = [], formatVersion = 2 } = definition
+  refuseLooseKey(definition, primaryKey)
   const { fields, lastId } = assignFieldIds([...definition.schema.fields, ...systemFields])
   const bucket = bucketField(fields, definition.bucketCount, definition.bucketKey)
   const properties = new Map(lakeProperties(definition.properties))
   if (!properties.has(bucketCountProperty)) {
     properties.set(bucketCountProperty, String(definition.bucketCount))
   }
+  if (primaryKey.length > 0) {
+    for (const key of mergeProperties) properties.set(key, 'merge-on-read')
+  }
   const json = jsonObject([
-    ['format-version', 2],
+    ['format-version', formatVersion],
     ['table-uuid', uuidOf(at.random)],
     ['location', at.location],
     ['last-sequence-number', 0],
     ['last-updated-ms', at.now],
     ['last-column-id', lastId],
     ['current-schema-id', 0],
-    ['schemas', [encodeSchema(fields, 0)]],
+    ['schemas', [encodeSchema(fields, 0, primaryKey)]],
     ['default-spec-id', 0],
     ['partition-specs', [encodeSpec({ specId: 0, fields: [bucket] })]],
     ['last-partition-id', bucket.fieldId],
@@ -53,9 +58,13 @@ export function createTableMetadata(
     ['partition-statistics', []],
     ['snapshot-log', []],
     ['metadata-log', []],
+    ['next-row-id', formatVersion === 3 ? 0 : undefined],
   ])
   return viewMetadata(json, at.location)
 }
+
+/** How other engines are asked to write deletes, updates and merges: beside the rows, as we do. */
+const mergeProperties = ['write.delete.mode', 'write.update.mode', 'write.merge.mode'] as const
 
 /** The order of a new table; its files name it. */
 export const sortOrderId = 1
@@ -88,6 +97,19 @@ function offsetOrder(fields: readonly IdField[]): ReturnType<typeof jsonObject> 
       ],
     ],
   ])
+}
+
+/** Identifier fields are required and have a value that can be compared (spec, "Identifier fields"). */
+function refuseLooseKey({ schema }: TableDefinition, primaryKey: readonly string[]): void {
+  for (const name of primaryKey) {
+    const field = schema.fields.find((each) => each.name === name)
+    const problem =
+      field === undefined ? 'is not a column' : field.type.nullable ? 'may be null' : undefined
+    if (problem === undefined) continue
+    throw new SluiceError('SCHEMA_UNSUPPORTED', `primary key "${name}" ${problem}`, {
+      details: { column: name },
+    })
+  }
 }
 
 function refuseReservedNames(definition: TableDefinition): void {

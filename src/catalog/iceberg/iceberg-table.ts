@@ -29,7 +29,8 @@ import { bucketLayout } from './format/partition-spec.ts'
 import { bucketCountProperty } from './format/properties.ts'
 import { decodeSchema, identifierFields } from './format/schema-json.ts'
 import { normalizeLocation, shownLocation } from './location.ts'
-import { type StagedManifest, stageManifest, stageManifestList } from './stage-snapshot.ts'
+import type { StagedManifest } from './put-manifest.ts'
+import { type StagedList, stageManifest, stageManifestList } from './stage-snapshot.ts'
 
 export type IcebergTableOptions = {
   readonly name: TableName
@@ -57,7 +58,7 @@ const headerBytes = 256 * 1024
 /** Format, UUID, location and time come first in what every writer writes. */
 const startBytes = 1024
 
-/** A table of numbered metadata files, format 2. */
+/** A table of numbered metadata files, format 2 or 3. */
 export class IcebergTable implements LakeTable {
   readonly name: TableName
   readonly #options: IcebergTableOptions
@@ -125,13 +126,14 @@ export class IcebergTable implements LakeTable {
     if (held === undefined) return { kind: 'rejected' }
     this.#refuseFormat(held.metadata)
     await this.#refuseReplaced(held)
-    const manifestList =
+    const staged =
       change.snapshot === undefined
         ? undefined
         : await this.#stage(held.metadata, change.snapshot, base.location)
     const next = applyChange(held.metadata, change, {
       baseLocation: held.location,
-      manifestList,
+      manifestList: staged?.location,
+      assignedRows: staged?.assignedRows ?? 0n,
       now: this.#options.clock.now(),
     })
     const body = writeMetadata(next)
@@ -148,7 +150,7 @@ export class IcebergTable implements LakeTable {
     metadata: TableMetadata,
     snapshot: NonNullable<TableChange['snapshot']>,
     location: string,
-  ): Promise<string> {
+  ): Promise<StagedList> {
     const { store, ids } = this.#options
     const place = { store, ids, folder: `${location}/metadata` }
     const key = [snapshot.id, metadata.currentSchemaId, metadata.defaultSpecId].join('/')
@@ -194,11 +196,11 @@ export class IcebergTable implements LakeTable {
   }
 
   #refuseFormat(metadata: TableMetadata): void {
-    if (metadata.formatVersion === 2) return
+    if (metadata.formatVersion > 1) return
     throw new SluiceError(
       'TABLE_MISMATCH',
-      `${this.#shownName} is an Iceberg format ${metadata.formatVersion} table; Sluice writes format 2`,
-      { fix: metadata.formatVersion === 1 ? 'upgrade the table to format 2' : 'use another table' },
+      `${this.#shownName} is an Iceberg format ${metadata.formatVersion} table; Sluice writes 2 and 3`,
+      { fix: 'upgrade the table to format 2' },
     )
   }
 

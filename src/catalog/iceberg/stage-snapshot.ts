@@ -1,88 +1,87 @@
 import { SluiceError } from '../../core/errors.ts'
-import type { IdSource } from '../../core/ports.ts'
 import type { DataFile, SnapshotEntry, TableChange } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { nextSequence } from './apply-change.ts'
 import { sortOrderId, uuidOf } from './create-table.ts'
-import { type ManifestEntry, writeManifest } from './format/manifest.ts'
+import type { ManifestEntry } from './format/manifest.ts'
 import { type ManifestFile, readManifestList, writeManifestList } from './format/manifest-list.ts'
-import { schemaOf, specOf, type TableMetadata } from './format/metadata.ts'
+import type { TableMetadata } from './format/metadata.ts'
 import type { PartitionSpec } from './format/partition-spec.ts'
-import { int32Value } from './format/single-value.ts'
 import { normalizeLocation, shownLocation } from './location.ts'
+import {
+  manifestContext,
+  putManifest,
+  type StagedManifest,
+  type StagePlace,
+  writeObject,
+} from './put-manifest.ts'
+import { stageDeletes } from './stage-deletes.ts'
 
 type Snapshot = NonNullable<TableChange['snapshot']>
 
-export type StagePlace = {
-  readonly store: ObjectStore
-  readonly ids: IdSource
-  /** Where manifests go, without a last slash. */
-  readonly folder: string
-}
-
-/** A manifest that is written and that no list names yet; its sequence number is the list's. */
-export type StagedManifest = Omit<ManifestFile, 'sequence' | 'minSequence'>
-
-/** Writes the manifest of a snapshot's files. @returns undefined when it has none */
+/** Writes the manifest of a snapshot's data files. @returns undefined when it has none */
 export async function stageManifest(
   base: TableMetadata,
   snapshot: Snapshot,
   place: StagePlace,
 ): Promise<StagedManifest | undefined> {
   if (snapshot.files.length === 0) return undefined
-  const spec = specOf(base, base.defaultSpecId, place.folder)
-  const body = writeManifest(
-    snapshot.files.map((file) => addedEntry(file, snapshot, base, spec)),
-    {
-      schemaId: base.currentSchemaId,
-      schema: schemaOf(base, base.currentSchemaId, place.folder),
-      spec,
-      sync: place.ids.bits128(),
-    },
-  )
-  const location = `${place.folder}/${uuidOf(place.ids.bits128())}-m0.avro`
-  await writeObject(place.store, location, body)
-  return {
-    location,
-    bytes: body.length,
-    specId: spec.specId,
-    content: 'data',
-    addedSnapshotId: snapshot.id,
-    addedFiles: snapshot.files.length,
-    existingFiles: 0,
-    deletedFiles: 0,
-    addedRows: snapshot.files.reduce((sum, file) => sum + file.rows, 0),
-    existingRows: 0,
-    deletedRows: 0,
-    partitions: [bucketSummary(snapshot.files)],
-  }
+  const context = manifestContext(base, base.defaultSpecId, 'data', place)
+  const entries = snapshot.files.map((file) => addedEntry(file, snapshot, base, context.spec))
+  return putManifest(entries, context, snapshot, place)
 }
+
+/** A manifest list as it was written, and how many rows got row ids by it (format 3). */
+export type StagedList = { readonly location: string; readonly assignedRows: bigint }
 
 /**
  * Writes the manifest list of a snapshot on top of `base`. It is written anew for each attempt, as
  * the sequence number and the manifests below may be others.
- * @returns its location
  */
 export async function stageManifestList(
   base: TableMetadata,
   snapshot: Snapshot,
   staged: StagedManifest | undefined,
   place: StagePlace,
-): Promise<string> {
+): Promise<StagedList> {
   const sequence = nextSequence(base)
   const below = await manifestsBelow(base, place.store)
-  const own = staged === undefined ? [] : [{ ...staged, sequence, minSequence: sequence }]
-  const body = writeManifestList([...own, ...below], {
+  const deletes = await stageDeletes(base, snapshot, below, place)
+  const own = [...(staged === undefined ? [] : [staged]), ...deletes.added]
+  const listed = [
+    ...own.map((manifest) => ({ ...manifest, sequence, minSequence: sequence })),
+    ...deletes.rewritten.map((manifest) => ({ ...manifest, sequence })),
+    ...deletes.kept,
+  ]
+  const { manifests, assignedRows } = withRowIds(listed, base.nextRowId)
+  const body = writeManifestList(manifests, {
     snapshotId: snapshot.id,
     parentId: base.head,
     sequence,
     sync: place.ids.bits128(),
+    ...(base.nextRowId === undefined ? {} : { firstRowId: base.nextRowId }),
     ...(snapshot.headerLedger === undefined ? {} : { ledger: snapshot.headerLedger }),
   })
   const random = uuidOf(place.ids.bits128())
   const location = `${place.folder}/snap-${String(snapshot.id)}-${random}.avro`
   await writeObject(place.store, location, body)
-  return location
+  return { location, assignedRows }
+}
+
+/** Gives each data manifest without row ids the next ones, in the order of the list (spec, v3). */
+function withRowIds(
+  manifests: readonly ManifestFile[],
+  nextRowId: bigint | undefined,
+): { readonly manifests: readonly ManifestFile[]; readonly assignedRows: bigint } {
+  if (nextRowId === undefined) return { manifests, assignedRows: 0n }
+  let next = nextRowId
+  const numbered = manifests.map((manifest): ManifestFile => {
+    if (manifest.content === 'deletes' || manifest.firstRowId !== undefined) return manifest
+    const firstRowId = next
+    next += BigInt((manifest.addedRows ?? 0) + (manifest.existingRows ?? 0))
+    return { ...manifest, firstRowId }
+  })
+  return { manifests: numbered, assignedRows: next - nextRowId }
 }
 
 /** The manifests of a snapshot. @throws SluiceError DATA_CORRUPT when the list is gone or damaged */
@@ -110,7 +109,12 @@ async function manifestsBelow(
   store: ObjectStore,
 ): Promise<readonly ManifestFile[]> {
   const parent = base.head === undefined ? undefined : base.snapshots.get(base.head)
-  return parent === undefined ? [] : readManifests(parent, store)
+  return parent === undefined ? [] : (await readManifests(parent, store)).filter(hasLiveFiles)
+}
+
+/** Entries of removed files stay for the snapshot that removed them, and no longer. */
+function hasLiveFiles({ addedFiles, existingFiles }: ManifestFile): boolean {
+  return addedFiles === undefined || existingFiles === undefined || addedFiles + existingFiles > 0
 }
 
 function addedEntry(
@@ -137,29 +141,5 @@ function addedEntry(
       equalityIds: [],
       ...(hasOrder ? { sortOrderId } : {}),
     },
-  }
-}
-
-function bucketSummary(files: readonly DataFile[]): {
-  readonly containsNull: boolean
-  readonly lower: Uint8Array
-  readonly upper: Uint8Array
-} {
-  let [lowest, highest] = [Number.MAX_SAFE_INTEGER, 0]
-  for (const { bucket } of files) {
-    lowest = Math.min(lowest, bucket)
-    highest = Math.max(highest, bucket)
-  }
-  return { containsNull: false, lower: int32Value(lowest), upper: int32Value(highest) }
-}
-
-async function writeObject(store: ObjectStore, location: string, body: Uint8Array): Promise<void> {
-  const writer = await store.open(location)
-  try {
-    await writer.write(body)
-    await writer.finish()
-  } catch (error) {
-    await writer.abandon()
-    throw error
   }
 }

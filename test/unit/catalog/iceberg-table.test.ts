@@ -174,22 +174,13 @@ test('tables of other formats, without buckets, or moved, are not written', asyn
     await overwrite(lake, location, text.replace(from, to))
     assert.equal((await refusal(table.load())).code, code)
   }
-  for (const version of ['1', '3']) {
-    const { lake, table } = await newTable()
-    const text = Buffer.from((await lake.store.read(location)) ?? []).toString()
-    await overwrite(
-      lake,
-      location,
-      text.replace('"format-version":2', `"format-version":${version}`),
-    )
-    const loaded = await table.load()
-    const error = await refusal(table.swap(loaded, append(bigId, [])))
-    assert.equal(error.code, 'TABLE_MISMATCH')
-    assert.match(
-      error.message,
-      /^demo\.clicks is an Iceberg format . table; Sluice writes format 2$/,
-    )
-  }
+  const { lake, table } = await newTable()
+  const text = Buffer.from((await lake.store.read(location)) ?? []).toString()
+  await overwrite(lake, location, text.replace('"format-version":2', '"format-version":1'))
+  const loaded = await table.load()
+  const error = await refusal(table.swap(loaded, append(bigId, [])))
+  assert.equal(error.code, 'TABLE_MISMATCH')
+  assert.equal(error.message, 'demo.clicks is an Iceberg format 1 table; Sluice writes 2 and 3')
 })
 
 test('a table that was dropped is missing', async () => {

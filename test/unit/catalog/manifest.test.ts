@@ -29,7 +29,10 @@ const context = {
     ['type', 'struct'],
     ['fields', []],
   ]),
+  fields: [],
   spec,
+  formatVersion: 2,
+  content: 'data' as const,
   sync,
 }
 /** Null prototypes, which the arbitrary also makes, are not equal to plain objects. */

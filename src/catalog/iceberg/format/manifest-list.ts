@@ -47,12 +47,16 @@ export type ManifestFile = {
   readonly deletedRows: number | undefined
   readonly partitions: readonly PartitionSummary[] | undefined
   readonly keyMetadata?: Uint8Array
+  /** Of data manifests from format 3 on: the row id of their first row. */
+  readonly firstRowId?: bigint
 }
 
 export type ManifestListContext = {
   readonly snapshotId: bigint
   readonly parentId: bigint | undefined
   readonly sequence: bigint
+  /** Of the snapshot, from format 3 on. */
+  readonly firstRowId?: bigint
   /** The ledger when it is too large for the snapshot's summary. */
   readonly ledger?: string
   /** 32 hexadecimal digits, drawn for this file. */
@@ -65,9 +69,10 @@ const plainLedgerMax = 64 * 1024
 const deflatedMark = 'deflate:'
 const ledgerBytesMax = 1 << 28
 
-const codec = avroCodec(manifestListSchema())
+const codec = avroCodec(manifestListSchema(2))
+const codecWithRowIds = avroCodec(manifestListSchema(3))
 
-/** A manifest list, format 2. @throws SluiceError TABLE_MISMATCH for a manifest without counts */
+/** A manifest list; format 3 if the snapshot has row ids, else 2. @throws SluiceError TABLE_MISMATCH for a manifest without counts */
 export function writeManifestList(
   manifests: readonly ManifestFile[],
   context: ManifestListContext,
@@ -76,16 +81,23 @@ export function writeManifestList(
     ['snapshot-id', String(context.snapshotId)],
     ['parent-snapshot-id', context.parentId === undefined ? 'null' : String(context.parentId)],
     ['sequence-number', String(context.sequence)],
-    ['format-version', '2'],
   ])
+  const { firstRowId } = context
+  metadata.set('format-version', firstRowId === undefined ? '2' : '3')
+  if (firstRowId !== undefined) metadata.set('first-row-id', String(firstRowId))
   if (context.ledger !== undefined) metadata.set(ledgerKey, packLedger(context.ledger))
-  return writeAvro(codec, manifests.map(manifestRecord), { metadata, sync: context.sync })
+  return writeAvro(
+    firstRowId === undefined ? codec : codecWithRowIds,
+    manifests.map(manifestRecord),
+    { metadata, sync: context.sync },
+  )
 }
 
 /** Reads a manifest list of any format version and writer. @throws SluiceError DATA_CORRUPT */
 export function readManifestList(bytes: Uint8Array, name: string): readonly ManifestFile[] {
   return readAvro(bytes, name).records.map((record) => {
     const keyMetadata = avroBytes(record, 'key_metadata', name)
+    const firstRowId = avroLong(record, 'first_row_id', name)
     const count = (field: string): number | undefined => avroCount(record, field, name)
     return {
       location: required(avroText(record, 'manifest_path', name), 'manifest_path', name),
@@ -103,6 +115,7 @@ export function readManifestList(bytes: Uint8Array, name: string): readonly Mani
       deletedRows: count('deleted_rows_count'),
       partitions: avroRecords(record, 'partitions', name)?.map((each) => summaryOf(each, name)),
       ...(keyMetadata === undefined ? {} : { keyMetadata }),
+      ...(firstRowId === undefined ? {} : { firstRowId }),
     }
   })
 }
@@ -168,6 +181,7 @@ function manifestRecord(manifest: ManifestFile): AvroRecord {
     deleted_rows_count: BigInt(counted(manifest.deletedRows)),
     partitions: manifest.partitions?.map(summaryRecord) ?? null,
     key_metadata: bytesOrNull(manifest.keyMetadata),
+    first_row_id: manifest.firstRowId ?? null,
   }
 }
 
@@ -196,8 +210,8 @@ function bytesOrNull(bytes: Uint8Array | undefined): Buffer | null {
   return bytes === undefined ? null : Buffer.from(bytes)
 }
 
-/** Spec, "Manifest lists", format 2. */
-function manifestListSchema(): AvroSchema {
+/** Spec, "Manifest lists". */
+function manifestListSchema(formatVersion: 2 | 3): AvroSchema {
   const field = (name: string, type: AvroSchema, fieldId: number): AvroSchema => ({
     name,
     type,
@@ -232,6 +246,7 @@ function manifestListSchema(): AvroSchema {
       field('deleted_rows_count', 'long', 514),
       optional('partitions', { type: 'array', items: summary, 'element-id': 508 }, 507),
       optional('key_metadata', 'bytes', 519),
+      ...(formatVersion < 3 ? [] : [optional('first_row_id', 'long', 520)]),
     ],
   }
 }

@@ -1,6 +1,8 @@
 import type { AvroSchema } from './avro.ts'
 import { isAvroRecord, optional } from './avro-fields.ts'
+import { partitionType } from './partition-type.ts'
 import type { PartitionSpec } from './partition-spec.ts'
+import type { IdField } from '../../../core/schema/types.ts'
 
 /** How a partition field is called in Avro, whose names are letters, digits and `_`. */
 export type PartitionColumn = { readonly avroName: string; readonly fieldId: number }
@@ -11,10 +13,15 @@ export function partitionColumns(spec: PartitionSpec): readonly PartitionColumn[
 }
 
 /**
- * The Avro schema of a format 2 manifest (spec, "Manifests") whose partition values are bucket
- * numbers. Readers go by the ids, by the names, or by both, so all of them are as the spec has them.
+ * The Avro schema of a manifest (spec, "Manifests"). Readers go by the ids, by the names, or by both,
+ * so all of them are as the spec has them.
+ * @param fields The columns that the partition fields come from.
  */
-export function manifestSchema(spec: PartitionSpec): AvroSchema {
+export function manifestSchema(
+  spec: PartitionSpec,
+  fields: readonly IdField[],
+  formatVersion: number,
+): AvroSchema {
   return {
     type: 'record',
     name: 'manifest_entry',
@@ -23,7 +30,7 @@ export function manifestSchema(spec: PartitionSpec): AvroSchema {
       optional('snapshot_id', 'long', 1),
       optional('sequence_number', 'long', 3),
       optional('file_sequence_number', 'long', 4),
-      field('data_file', dataFileSchema(spec), 2),
+      field('data_file', dataFileSchema(spec, fields, formatVersion), 2),
     ],
   }
 }
@@ -40,7 +47,11 @@ export function partitionFieldIds(schema: unknown): ReadonlyMap<string, number> 
   return ids
 }
 
-function dataFileSchema(spec: PartitionSpec): AvroSchema {
+function dataFileSchema(
+  spec: PartitionSpec,
+  fields: readonly IdField[],
+  formatVersion: number,
+): AvroSchema {
   return {
     type: 'record',
     name: 'r2',
@@ -48,7 +59,7 @@ function dataFileSchema(spec: PartitionSpec): AvroSchema {
       field('content', 'int', 134),
       field('file_path', 'string', 100),
       field('file_format', 'string', 101),
-      field('partition', partitionSchema(spec), 102),
+      field('partition', partitionSchema(spec, fields), 102),
       field('record_count', 'long', 103),
       field('file_size_in_bytes', 'long', 104),
       optional('column_sizes', columnMap(117, 118, 'long'), 108),
@@ -62,16 +73,23 @@ function dataFileSchema(spec: PartitionSpec): AvroSchema {
       optional('equality_ids', { type: 'array', items: 'int', 'element-id': 136 }, 135),
       optional('sort_order_id', 'int', 140),
       optional('referenced_data_file', 'string', 143),
+      ...(formatVersion < 3
+        ? []
+        : [
+            optional('first_row_id', 'long', 142),
+            optional('content_offset', 'long', 144),
+            optional('content_size_in_bytes', 'long', 145),
+          ]),
     ],
   }
 }
 
-function partitionSchema(spec: PartitionSpec): AvroSchema {
+function partitionSchema(spec: PartitionSpec, fields: readonly IdField[]): AvroSchema {
   return {
     type: 'record',
     name: 'r102',
-    fields: partitionColumns(spec).map((column) =>
-      optional(column.avroName, 'int', column.fieldId),
+    fields: spec.fields.map((each) =>
+      optional(avroName(each.name), partitionType(each, fields), each.fieldId),
     ),
   }
 }

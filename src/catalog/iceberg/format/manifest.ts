@@ -14,6 +14,7 @@ import {
 } from './avro-fields.ts'
 import { manifestSchema, partitionColumns, partitionFieldIds } from './manifest-schema.ts'
 import { encodeSpecFields, type PartitionSpec } from './partition-spec.ts'
+import type { IdField } from '../../../core/schema/types.ts'
 import type { PartitionValue } from '../../ports.ts'
 
 /** What a file holds: rows, deleted positions, or values of deleted rows. */
@@ -63,6 +64,10 @@ export type ManifestContext = {
   /** The schema as the metadata has it. */
   readonly schema: JsonObject
   readonly spec: PartitionSpec
+  /** The columns of the table, from which partition values have their types. */
+  readonly fields: readonly IdField[]
+  readonly formatVersion: number
+  readonly content: 'data' | 'deletes'
   /** 32 hexadecimal digits, drawn for this file. */
   readonly sync: string
 }
@@ -71,7 +76,7 @@ const statuses = ['existing', 'added', 'deleted'] as const
 const contents = ['data', 'position-deletes', 'equality-deletes'] as const
 
 /**
- * A manifest of added data files, format 2. Sequence numbers are left to be inherited, so that the
+ * A manifest, format 2 or 3. Sequence numbers of added files are left to be inherited, so that the
  * file can be used again by the next attempt, whose sequence number is another.
  */
 export function writeManifest(
@@ -79,7 +84,7 @@ export function writeManifest(
   context: ManifestContext,
 ): Uint8Array {
   return writeAvro(
-    codecOf(context.spec),
+    codecOf(context),
     entries.map((entry) => entryRecord(entry, context.spec)),
     {
       sync: context.sync,
@@ -88,8 +93,8 @@ export function writeManifest(
         ['schema-id', String(context.schemaId)],
         ['partition-spec', stringifyJson(encodeSpecFields(context.spec))],
         ['partition-spec-id', String(context.spec.specId)],
-        ['format-version', '2'],
-        ['content', 'data'],
+        ['format-version', String(context.formatVersion)],
+        ['content', context.content],
       ]),
     },
   )
@@ -99,11 +104,12 @@ export function writeManifest(
 const codecs = new Map<string, AvroCodec>()
 const codecsMax = 64
 
-function codecOf(spec: PartitionSpec): AvroCodec {
-  const key = stringifyJson(encodeSpecFields(spec))
+function codecOf({ spec, fields, formatVersion }: ManifestContext): AvroCodec {
+  const schema = manifestSchema(spec, fields, formatVersion)
+  const key = JSON.stringify(schema)
   const known = codecs.get(key)
   if (known !== undefined) return known
-  const codec = avroCodec(manifestSchema(spec))
+  const codec = avroCodec(schema)
   if (codecs.size >= codecsMax) codecs.clear()
   codecs.set(key, codec)
   return codec
@@ -166,6 +172,9 @@ function entryRecord(entry: ManifestEntry, spec: PartitionSpec): AvroRecord {
       equality_ids: file.equalityIds.length === 0 ? null : file.equalityIds,
       sort_order_id: file.sortOrderId ?? null,
       referenced_data_file: file.referencedDataFile ?? null,
+      first_row_id: null,
+      content_offset: file.blob === undefined ? null : BigInt(file.blob.offset),
+      content_size_in_bytes: file.blob === undefined ? null : BigInt(file.blob.bytes),
     },
   }
 }

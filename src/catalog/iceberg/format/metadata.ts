@@ -37,6 +37,8 @@ export type TableMetadata = {
   /** The snapshot of `main`. */
   readonly head: SnapshotId | undefined
   readonly snapshots: ReadonlyMap<SnapshotId, SnapshotEntry>
+  /** The first row id that is not given away; undefined before format 3. */
+  readonly nextRowId: bigint | undefined
   /** Which snapshot was current from when on, oldest first. */
   readonly snapshotLog: readonly { readonly at: Millis; readonly snapshot: SnapshotId }[]
 }
@@ -88,6 +90,7 @@ export function viewMetadata(json: JsonObject, name: string): TableMetadata {
     properties: textsOf(json, 'properties', name),
     head: headOf(json, snapshots, name),
     snapshots,
+    nextRowId: formatVersion < 3 ? undefined : bigOf(json, 'next-row-id', name),
     snapshotLog: objectsOf(json, 'snapshot-log', name).map((entry) => ({
       at: millisOf(entry, 'timestamp-ms', name),
       snapshot: snapshotIdOf(entry, 'snapshot-id', name),

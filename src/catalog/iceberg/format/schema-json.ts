@@ -11,11 +11,20 @@ import { arrayOf, intOf, isAbsent, jsonObject, objectsOf, textOf } from './json-
 
 /** The types of columns in Iceberg's schema JSON (spec, appendix C), after Fluss's mapping. */
 
-/** @param fields Top-level fields, system columns included. */
-export function encodeSchema(fields: readonly IdField[], schemaId: number): JsonObject {
+/**
+ * @param fields Top-level fields, system columns included.
+ * @param identifiers Names of the columns of the primary key, if there is one.
+ */
+export function encodeSchema(
+  fields: readonly IdField[],
+  schemaId: number,
+  identifiers: readonly string[] = [],
+): JsonObject {
+  const ids = fields.filter(({ name }) => identifiers.includes(name)).map(({ id }) => id)
   return jsonObject([
     ['type', 'struct'],
     ['schema-id', schemaId],
+    ['identifier-field-ids', ids.length === 0 ? undefined : ids],
     ['fields', fields.map(encodeField)],
   ])
 }
