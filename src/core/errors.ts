@@ -29,6 +29,7 @@ export const errorCodes = {
   COMMIT_UNKNOWN: { exit: 4, effect: 'unknown', remedy: 'run again: it reads the lake' },
   DATA_CORRUPT: { exit: 3, effect: 'none', remedy: 'restore the named file' },
   LIMIT_EXCEEDED: { exit: 3, effect: 'none', remedy: 'stay below the named limit' },
+  FAMILY_ORPHANED: { exit: 3, effect: 'none', remedy: 'migrate the column family, or keep it' },
   LOG_FULL: { exit: 3, effect: 'none', remedy: 'append again later' },
   LOG_TRUNCATED: { exit: 3, effect: 'none', remedy: 'declare the gap, or restore the log' },
   SOURCE_BEHIND: { exit: 3, effect: 'none', remedy: 'restore the source' },
