@@ -5,7 +5,7 @@ import type { CommandContext } from './command.ts'
 import type { DuckColumn, DuckRows } from './duckdb.ts'
 import { isNumeric, type TimeView, valueJson, valueText } from './duckdb-values.ts'
 import { type JsonIntegers, writeJson } from './json.ts'
-import { renderBox } from './render-table.ts'
+import { columnsThatFit, renderBox } from './render-table.ts'
 
 export type QueryOutput = {
   readonly context: CommandContext
@@ -49,9 +49,15 @@ async function writeBox(rows: DuckRows, { context }: QueryOutput): Promise<numbe
     kind: isNumeric(type) ? ('number' as const) : ('text' as const),
   }))
   const width = terminal.outIsTerminal ? terminal.width : undefined
-  terminal.result(
-    renderBox(columns, shown, { marks: terminal.marks, style: terminal.outStyle, width }),
-  )
+  const places = columnsThatFit(columns, shown, width ?? Infinity)
+  const some = <T>(all: readonly T[]): readonly T[] =>
+    all.filter((_, index) => places.includes(index))
+  const view = { marks: terminal.marks, style: terminal.outStyle, width }
+  terminal.result(renderBox(some(columns), shown.map(some), view))
+  if (places.length < columns.length) {
+    const hidden = columns.filter((_, index) => !places.includes(index)).map(({ title }) => title)
+    terminal.note(`too narrow for ${hidden.join(', ')}: --csv or --json gives all`)
+  }
   if (count > shown.length) {
     terminal.note(`${counted(count - shown.length, 'more row')}: --csv or --json gives all`)
   }

@@ -23,14 +23,7 @@ export function renderBox(
   rows: readonly (readonly string[])[],
   view: TableView,
 ): string {
-  const titles = columns.map((column) => escapeText(column.title))
-  const cells = rows.map((row) => row.map((cell) => escapeText(cell)))
-  const widths = columns.map((_, index) =>
-    Math.max(
-      visibleWidth(titles[index] ?? ''),
-      ...chunkedMax(cells.map((row) => visibleWidth(row[index] ?? ''))),
-    ),
-  )
+  const { titles, cells, widths } = measured(columns, rows)
   if (view.width !== undefined) shrink(widths, columns, view.width - 3 * columns.length - 1)
   const box = view.marks === unicodeMarks ? unicodeBox : asciiBox
   const line = ([left, fill, cross, right]: Line): string =>
@@ -51,6 +44,46 @@ export function renderBox(
     ...cells.map((cell) => row(cell, (text) => text)),
     line(box.bottom),
   ].join('\n')
+}
+
+/**
+ * Places of the columns to show in `width`: where all are too wide, those of the system are left out,
+ * the last one first, before any text is cut.
+ */
+export function columnsThatFit(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): readonly number[] {
+  const { widths } = measured(columns, rows)
+  const kept = columns.map((_, index) => index)
+  const isSystem = (index: number): boolean => columns[index]?.title.startsWith('__') === true
+  if (kept.every(isSystem)) return kept
+  for (;;) {
+    const needed = kept.reduce((sum, index) => sum + (widths[index] ?? 0) + 3, 1)
+    const last = kept.findLastIndex(isSystem)
+    if (needed <= width || last < 0) return kept
+    kept.splice(last, 1)
+  }
+}
+
+function measured(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+): {
+  readonly titles: readonly string[]
+  readonly cells: readonly (readonly string[])[]
+  readonly widths: number[]
+} {
+  const titles = columns.map((column) => escapeText(column.title))
+  const cells = rows.map((row) => row.map((cell) => escapeText(cell)))
+  const widths = columns.map((_, index) =>
+    Math.max(
+      visibleWidth(titles[index] ?? ''),
+      ...chunkedMax(cells.map((row) => visibleWidth(row[index] ?? ''))),
+    ),
+  )
+  return { titles, cells, widths }
 }
 
 type Line = readonly [left: string, fill: string, cross: string, right: string]
