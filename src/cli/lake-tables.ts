@@ -83,10 +83,22 @@ export async function scanTables(
   return scans
 }
 
-/** Whether SQL may mean a table. Wrong only towards reading one that is not needed. */
-function mentions(sql: string, name: readonly string[]): boolean {
-  const table = name.at(-1) ?? ''
-  return sql.replaceAll('""', '"').toLowerCase().includes(table.toLowerCase())
+/**
+ * Whether SQL may mean a table: its name stands there as a whole word, behind its namespace if there
+ * is a dot. Wrong only towards a table that is not needed.
+ */
+export function mentions(sql: string, name: readonly string[]): boolean {
+  const text = sql.replaceAll('""', '"').toLowerCase()
+  const table = asPattern(name.at(-1) ?? '')
+  const schema = asPattern(name.slice(0, -1).join('.'))
+  const word = String.raw`[\p{L}\p{N}_$]`
+  const alone = String.raw`(?<!${word})(?<!\.\s*"?)${table}(?!${word})`
+  const qualified = String.raw`(?<!${word})${schema}"?\s*\.\s*"?${table}(?!${word})`
+  return new RegExp(`${alone}|${qualified}`, 'u').test(text)
+}
+
+function asPattern(text: string): string {
+  return text.toLowerCase().replace(/[\\^$.*+?()[\]{}|/]/g, (sign) => `\\${sign}`)
 }
 
 function nameOfFolder(url: string): readonly string[] {
