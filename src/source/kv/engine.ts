@@ -92,7 +92,11 @@ export interface EngineStore {
   /** Makes a family that is not there, and answers its number. */
   create(name: string, options: FamilyOptions): Awaitable<number>
   drop(family: number): Awaitable<void>
-  checkpoint(folder: string): Promise<KvCheckpoint>
+  /**
+   * Answers as soon as the moment of the checkpoint is fixed and the store may change again; its files
+   * may be written after that.
+   */
+  checkpoint(folder: string): Awaitable<{ readonly files: Promise<KvCheckpoint> }>
 
   /** The sum of `held` over all families; may be late by what one batch adds. */
   heldBytes(): Awaitable<number>

@@ -103,7 +103,7 @@ export interface KvStore extends KvReads {
   batch(): KvBatch
   /**
    * Applies all operations of a batch or none, in their order; batches in the order of the calls.
-   * It may wait until a cursor or snapshot is closed that keeps write buffers alive.
+   * It may wait until a cursor is closed that keeps write buffers alive.
    * @throws SluiceError LIMIT_EXCEEDED when it is larger than `batchBytesMax`, or the store is full.
    */
   write(batch: KvBatch): Awaitable<void>
@@ -119,7 +119,7 @@ export interface KvStore extends KvReads {
 
   /** Families that are open, `default` included. 0 once the store is closed. */
   readonly openHandles: number
-  usage(): Awaitable<KvUsage>
+  usage(): Promise<KvUsage>
   close(): Promise<void>
 }
 
@@ -140,7 +140,7 @@ export type KvCheckpoint = {
 
 export type FamilyUsage = {
   readonly name: string
-  /** Write buffers, active and sealed, and those that a cursor or snapshot keeps alive. */
+  /** Write buffers, active and sealed, and those that a cursor keeps alive. */
   readonly writeBufferBytes: number
   /** Files, or sorted runs in memory. */
   readonly storedBytes: number

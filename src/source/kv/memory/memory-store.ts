@@ -6,7 +6,7 @@ import type { KvBatch } from '../batch.ts'
 import type { EngineSnapshot, EngineStore, FamilyBuffers, FamilyFiles } from '../engine.ts'
 import type { KvFiles } from '../files.ts'
 import type { FamilyOptions, KvCheckpoint, KvCursor, KvRange } from '../ports.ts'
-import { checkpointParts } from './checkpoint-file.ts'
+import { checkpointParts, type FamilyContent } from './checkpoint-file.ts'
 import { memoryCursor } from './cursor.ts'
 import { findIn, MemoryFamily, type Tables } from './family.ts'
 import { hashKey, type KeyTable } from './key-table.ts'
@@ -134,22 +134,16 @@ export class MemoryStore implements EngineStore {
     this.#stored = undefined
   }
 
-  async checkpoint(folder: string): Promise<KvCheckpoint> {
+  checkpoint(folder: string): { readonly files: Promise<KvCheckpoint> } {
     const snapshot = this.snapshot()
-    try {
-      const families = [...this.#families].map(([number, { name }]) => ({
-        name,
-        tables: this.#tablesAt(number, snapshot),
-      }))
-      this.#checkpoints += 1
-      const id = `${this.#options.storeId}/${this.#checkpoints}`
-      const path = join(folder, checkpointName)
-      const bytes = await this.#options.files.write(path, checkpointParts(families))
-      const names = families.map(({ name }) => name)
-      return { folder, files: [{ name: checkpointName, bytes, id, families: names }] }
-    } finally {
-      await snapshot.release()
-    }
+    const families = [...this.#families].map(([number, { name }]) => ({
+      name,
+      tables: this.#tablesAt(number, snapshot),
+    }))
+    this.#checkpoints += 1
+    const id = `${this.#options.storeId}/${this.#checkpoints}`
+    const files = this.#writeCheckpoint(folder, { id, families }).finally(() => snapshot.release())
+    return { files }
   }
 
   heldBytes(): number {
@@ -181,6 +175,16 @@ export class MemoryStore implements EngineStore {
     this.#pins.clear()
     this.#held = 0
     return Promise.resolve()
+  }
+
+  async #writeCheckpoint(
+    folder: string,
+    { id, families }: { readonly id: string; readonly families: readonly FamilyContent[] },
+  ): Promise<KvCheckpoint> {
+    const path = join(folder, checkpointName)
+    const bytes = await this.#options.files.write(path, checkpointParts(families))
+    const names = families.map(({ name }) => name)
+    return { folder, files: [{ name: checkpointName, bytes, id, families: names }] }
   }
 
   #put(target: MemoryFamily, key: Uint8Array, value: Uint8Array | undefined): void {
