@@ -63,7 +63,7 @@ export function isJsonArray(value: JsonValue | undefined): value is JsonArray {
 function write(value: JsonValue): string {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value)
+      return quoted(value)
     case 'bigint':
       return value.toString()
     case 'number':
@@ -81,12 +81,19 @@ function write(value: JsonValue): string {
     for (const element of value) text += text === '' ? write(element) : `,${write(element)}`
     return `[${text}]`
   }
-  for (const key in value) {
+  for (const key of Object.keys(value)) {
     const member = value[key]
-    if (member === undefined || !Object.hasOwn(value, key)) continue
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${write(member)}`
+    if (member === undefined) continue
+    text += `${text === '' ? '' : ','}${quoted(key)}:${write(member)}`
   }
   return `{${text}}`
+}
+
+/** What JSON cannot hold as it is, and halves of surrogate pairs, which need their other half. */
+const escaped = /["\\\u0000-\u001f\ud800-\udfff]/
+
+function quoted(text: string): string {
+  return escaped.test(text) ? JSON.stringify(text) : `"${text}"`
 }
 
 function writeNumber(value: number): string {
@@ -119,9 +126,24 @@ function syntaxError(limits: JsonLimits, byte: number, reason: string): SluiceEr
   )
 }
 
+/**
+ * An object without members and without a prototype, to be filled. The engine keeps what
+ * `Object.create(null)` gives as a hash table, several times slower to fill and to walk.
+ */
+export function bareObject(): Record<string, JsonValue> {
+  return Object.setPrototypeOf({}, null) as Record<string, JsonValue>
+}
+
 const numberPattern = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
-const backslash = 0x5c
+
 const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
 
 class Parser {
   readonly #text: string
@@ -134,27 +156,35 @@ class Parser {
   }
 
   document(): JsonValue {
-    this.#space()
     const value = this.#value(0)
-    this.#space()
+    this.#look()
     if (this.#at < this.#text.length) throw this.#error('more text after the value')
     return value
   }
 
+  /** Goes on to what is no space. @returns its code, NaN at the end */
+  #look(): number {
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code
+      this.#at += 1
+    }
+  }
+
   #value(depth: number): JsonValue {
     if (depth > depthMax) throw this.#error(`nested more than ${depthMax} deep`)
-    switch (this.#text[this.#at]) {
-      case '{':
+    switch (this.#look()) {
+      case openBrace:
         return this.#object(depth)
-      case '[':
+      case openBracket:
         return this.#array(depth)
-      case '"':
+      case quote:
         return this.#string()
-      case 't':
+      case 0x74:
         return this.#word('true', true)
-      case 'f':
+      case 0x66:
         return this.#word('false', false)
-      case 'n':
+      case 0x6e:
         return this.#word('null', null)
       default:
         return this.#number()
@@ -162,49 +192,53 @@ class Parser {
   }
 
   #object(depth: number): JsonObject {
-    const object = Object.create(null) as Record<string, JsonValue>
+    const object = bareObject()
     this.#at += 1
-    this.#space()
-    if (this.#takes('}')) return object
+    if (this.#look() === closeBrace) {
+      this.#at += 1
+      return object
+    }
     for (;;) {
+      if (this.#look() !== quote) throw this.#error('a key in quotes should be here')
       const start = this.#at
-      if (this.#text[this.#at] !== '"') throw this.#error('a key in quotes should be here')
       const key = this.#string()
-      if (key in object) {
+      if (object[key] !== undefined) {
         this.#at = start
         throw this.#error(`key ${JSON.stringify(key)} is there twice`)
       }
-      this.#space()
-      if (!this.#takes(':')) throw this.#error('":" should be here')
-      this.#space()
+      if (this.#look() !== colon) throw this.#error('":" should be here')
+      this.#at += 1
       object[key] = this.#value(depth + 1)
-      this.#space()
-      if (this.#takes('}')) return object
-      if (!this.#takes(',')) throw this.#error('"," or "}" should be here')
-      this.#space()
+      if (this.#ends(closeBrace, '"," or "}" should be here')) return object
     }
   }
 
   #array(depth: number): JsonArray {
     const array: JsonValue[] = []
     this.#at += 1
-    this.#space()
-    if (this.#takes(']')) return array
+    if (this.#look() === closeBracket) {
+      this.#at += 1
+      return array
+    }
     for (;;) {
       array.push(this.#value(depth + 1))
-      this.#space()
-      if (this.#takes(']')) return array
-      if (!this.#takes(',')) throw this.#error('"," or "]" should be here')
-      this.#space()
+      if (this.#ends(closeBracket, '"," or "]" should be here')) return array
     }
+  }
+
+  /** Takes a comma, after which there is more, or what closes an object or array. */
+  #ends(close: number, expected: string): boolean {
+    const code = this.#look()
+    if (code !== comma && code !== close) throw this.#error(expected)
+    this.#at += 1
+    return code === close
   }
 
   #string(): string {
     const text = this.#text
     const start = this.#at
-    let at = start + 1
     let isPlain = true
-    for (; at < text.length; at += 1) {
+    for (let at = start + 1; at < text.length; at += 1) {
       const code = text.charCodeAt(at)
       if (code === quote) {
         this.#at = at + 1
@@ -225,14 +259,14 @@ class Parser {
 
   #unescape(start: number, end: number): string {
     const source = this.#text.slice(start, end)
-    // JSON.parse of one string is exact; only its error lacks the place.
-    const bad = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/.exec(source.replaceAll('\\\\', '__'))
-    if (bad !== null) {
-      this.#at = start + bad.index
+    try {
+      return String(JSON.parse(source))
+    } catch {
+      // JSON.parse of one string is exact; only its error lacks the place.
+      const bad = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/.exec(source.replaceAll('\\\\', '__'))
+      this.#at = start + (bad?.index ?? 0)
       throw this.#error('an unknown escape')
     }
-    const value: unknown = JSON.parse(source)
-    return String(value)
   }
 
   #number(): number | bigint {
@@ -261,19 +295,6 @@ class Parser {
     if (!this.#text.startsWith(word, this.#at)) throw this.#error('a value should be here')
     this.#at += word.length
     return value
-  }
-
-  #space(): void {
-    for (; this.#at < this.#text.length; this.#at += 1) {
-      const code = this.#text.charCodeAt(this.#at)
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
-    }
-  }
-
-  #takes(character: string): boolean {
-    if (this.#text[this.#at] !== character) return false
-    this.#at += 1
-    return true
   }
 
   #error(reason: string): SluiceError {

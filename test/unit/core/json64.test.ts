@@ -58,6 +58,9 @@ test('keys of the prototype are data', () => {
   const value = parse('{"__proto__":{"polluted":1},"constructor":2}')
   assert.equal(stringifyJson(value), '{"__proto__":{"polluted":1},"constructor":2}')
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
+  const bare = parse('{"a":1}')
+  assert.ok(typeof bare === 'object' && bare !== null)
+  for (const name of Object.getOwnPropertyNames(Object.prototype)) assert.ok(!(name in bare), name)
 })
 
 test('an error names the byte where the text stops being JSON', () => {

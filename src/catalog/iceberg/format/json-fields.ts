@@ -1,5 +1,6 @@
 import { SluiceError } from '../../../core/errors.ts'
 import {
+  bareObject,
   isJsonArray,
   isJsonObject,
   type JsonArray,
@@ -93,7 +94,7 @@ export function wrongMember(
 export function jsonObject(
   members: Iterable<readonly [string, JsonValue | undefined]>,
 ): JsonObject {
-  const object = Object.create(null) as Record<string, JsonValue>
+  const object = bareObject()
   for (const [key, value] of members) if (value !== undefined) object[key] = value
   return object
 }
