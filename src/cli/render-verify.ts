@@ -16,8 +16,8 @@ export function renderTable(
   const { table, faults, faultCount } = report
   const lines: string[] = []
   if (faultCount === 0) {
-    const what = `${style.bold(escapeText(table))}: ${sizeText(report)}: ${cleanText(report)}`
-    lines.push(`${style.green(marks.ok)} ${what}`)
+    const what = report.isUntouched ? 'no round yet' : `${sizeText(report)}: ${cleanText(report)}`
+    lines.push(`${style.green(marks.ok)} ${style.bold(escapeText(table))}: ${what}`)
   } else {
     const snapshots = counted(report.snapshotsChecked, 'snapshot')
     lines.push(

@@ -35,7 +35,12 @@ export async function verifyLake(
   return reports
 }
 
-type Found = { readonly name: string; readonly location: string }
+type Found = {
+  readonly name: string
+  readonly location: string
+  /** Metadata files above a hole in the numbers. */
+  readonly strays: readonly string[]
+}
 
 async function tablesOf(
   store: ObjectStore,
@@ -44,15 +49,16 @@ async function tablesOf(
 ): Promise<readonly Found[]> {
   if (/\.metadata\.json(?:\.gz)?$/.test(location)) {
     const folder = location.replace(/\/[^/]*\/[^/]*$/, '')
-    return named([{ name: nameOf(folder), location }], wanted, location)
+    return named([{ name: nameOf(folder), location, strays: [] }], wanted, location)
   }
   const own = await findMetadata(store, location)
   if (own !== undefined) {
-    return named([{ name: nameOf(location), location: own.location }], wanted, location)
+    return named([{ ...own, name: nameOf(location) }], wanted, location)
   }
-  const tables = (await listTables(store, location)).map(({ name, metadata }) => ({
+  const tables = (await listTables(store, location)).map(({ name, metadata, strays }) => ({
     name: formatTableName(name),
     location: metadata,
+    strays,
   }))
   return named(tables, wanted, location)
 }

@@ -31,6 +31,8 @@ export type TableReport = {
   readonly rows: bigint
   /** Whether Sluice ever wrote to the table; else there are no offsets to audit. */
   readonly isTiered: boolean
+  /** Made to be tiered into, and nobody has written to it yet. */
+  readonly isUntouched: boolean
   readonly lakeEnds: readonly { readonly bucket: number; readonly end: bigint }[]
   readonly declaredGaps: readonly DeclaredGap[]
   /** Snapshots by which an operator set how far the table is. */
@@ -59,13 +61,25 @@ const metadataBytesMax = 256 * 1024 * 1024
  */
 export async function verifyTable(
   store: ObjectStore,
-  table: { readonly name: string; readonly location: string },
+  table: {
+    readonly name: string
+    readonly location: string
+    /** Metadata files above a hole in the numbers. */
+    readonly strays?: readonly string[]
+  },
   options: { readonly level: Level; readonly signal?: AbortSignal | undefined },
 ): Promise<TableReport> {
   const { level } = options
   const findings = new Findings()
   const at = normalLocation(table.location)
   const outside = await tableFiles(store, at, { location: at, probe: undefined })
+  for (const stray of table.strays ?? []) {
+    findings.warn({
+      kind: 'ORPHAN',
+      paths: [outside.shown(stray)],
+      detail: strayText(outside.shown(at)),
+    })
+  }
   const read = await outside.read(at, metadataBytesMax)
   const metadata = 'kind' in read ? read : decoded(read.body)
   if ('kind' in metadata) {
@@ -102,6 +116,10 @@ export async function verifyTable(
   }
   if (listing !== undefined) warnOfOrphans(listing, metadata, files, history, findings)
   return reportOf({ table: table.name, level, findings, metadata, history, progress, held })
+}
+
+function strayText(head: string): string {
+  return `it lies above a hole in the numbers, and ${head} below it is the newest; move it away before the hole is filled`
 }
 
 function decoded(
@@ -221,6 +239,8 @@ function reportOf(of: {
     files: live.length,
     rows: live.reduce((sum, { rows }) => sum + rows, 0n),
     isTiered: ends.length > 0 || history?.links.some(({ isOwn }) => isOwn) === true,
+    isUntouched:
+      metadata?.snapshots.size === 0 && metadata.columns.some(({ name }) => name === '__offset'),
     lakeEnds: ends.map(([bucket, end]) => ({ bucket, end })).sort((a, b) => a.bucket - b.bucket),
     declaredGaps: progress?.ledger?.gaps ?? [],
     decisions: history === undefined ? [] : decisionsIn(history),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { pathOf } from '../../../src/catalog/store/local-store.ts'
 import { runCli, withWarehouse } from '../cli/lake-fixture.ts'
@@ -37,6 +37,21 @@ test('a clean table is one line, and exit 0', async () => {
       )
       assert.ok(out.trimEnd().endsWith(end), out)
     }
+  })
+})
+
+test('a table that was made and has no rows yet says so', async () => {
+  await withWarehouse(async (folder) => {
+    const lake = join(folder, 'empty')
+    const input = join(folder, 'empty.ndjson')
+    const schema = join(folder, 'schema.json')
+    writeFileSync(input, '')
+    writeFileSync(schema, '{"columns": [{"name": "id", "type": "BIGINT"}]}')
+    const args = ['tier', input, '--warehouse', lake, '--table', 'demo.t', '--schema', schema]
+    assert.equal((await runCli(args)).exit, 0)
+    const { exit, out } = await runCli(['verify', lake])
+    assert.equal(exit, 0)
+    assert.equal(out, '✓ demo.t: no round yet\n')
   })
 })
 

@@ -121,6 +121,28 @@ test('ORPHAN: files that nothing refers to, but not while a manifest is unreadab
   assert.deepEqual((await lake.verify('files')).warnings, [])
 })
 
+test('ORPHAN: a version above a hole, and the one below it is audited as tier goes by it', async () => {
+  const lake = new Lake(original)
+  const { metadataAt } = lake
+  const head = lake.snapshots().at(-1)?.['snapshot-id']
+  const stray = metadataAt.replace(/\d+(?=\.metadata)/, (number) => String(Number(number) + 2))
+  lake.files.set(stray, Buffer.from('{ cut'))
+  for (const level of ['metadata', 'rows'] as const) {
+    const report = await lake.verify(level)
+    assert.deepEqual(report.faults, [])
+    assert.equal(report.snapshotId, head)
+    assert.deepEqual(report.warnings, [
+      {
+        kind: 'ORPHAN',
+        paths: [stray.slice(lake.folder.length + 1)],
+        detail:
+          `it lies above a hole in the numbers, and ${metadataAt.slice(lake.folder.length + 1)} ` +
+          'below it is the newest; move it away before the hole is filled',
+      },
+    ])
+  }
+})
+
 test('EXPIRED: what is left of the history is judged, the ends still hold', async () => {
   const lake = new Lake(original)
   lake.edit((metadata) => void lake.snapshots(metadata).shift())
