@@ -67,6 +67,13 @@ export type Comparison = {
   readonly differences: readonly string[]
 }
 
+/** How a table differs from its input, as `compareTables` has it. */
+export type TableComparison = {
+  readonly table: string
+  readonly rows: number
+  readonly differences: readonly string[]
+}
+
 /** An engine that failed, was not installed (`status` 3) or died (`status` null). */
 export class EngineError extends Error {
   readonly status: number | null
@@ -135,6 +142,25 @@ export async function readInput(request: InputRequest): Promise<Rows> {
   return withRows((file) =>
     runScript('fast', 'read_input.py', [...inputArgs(request), `--rows=${file}`]),
   )
+}
+
+/**
+ * Compares tables with the one file, NDJSON or Parquet, that went into each: all cells, and that the
+ * offsets of each bucket are all there. One process reads them all, so this is for many tables, or
+ * large ones, of plain types. Throws EngineError.
+ */
+export async function compareTables(request: {
+  readonly engine: Engine
+  readonly file: string
+  readonly tables: readonly string[]
+}): Promise<readonly TableComparison[]> {
+  const { engine, file, tables } = request
+  const args = [`--engine=${engine}`, `--file=${file}`, ...tables]
+  const output = await runScript(engineSets[engine], 'compare_tables.py', args)
+  return output
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as TableComparison)
 }
 
 /** Compares rows as multisets; `limit` differences are put into words. */

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import {
   compareRows,
+  compareTables,
   engineScript,
   fastEngines,
   readInput,
@@ -14,16 +15,20 @@ import {
   skipWithout,
 } from './engines.ts'
 
+type Tables = Readonly<Record<'nested' | 'flat' | 'plain' | 'gap', string>>
+
 describe('the engine harness', { skip: skipWithout() }, () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'sluice-harness-'))
   const file = (name: string): string => path.join(folder, name)
   let nested = ''
   let flat = ''
+  let plain = ''
+  let gap = ''
 
   before(() => {
     const { python, script } = engineScript('fast', 'sample_table.py')
     const output = execFileSync(python, [script, folder], { encoding: 'utf8' })
-    ;[, nested = '', flat = ''] = /"nested": "(.+)", "flat": "(.+)"/.exec(output) ?? []
+    ;({ nested, flat, plain, gap } = JSON.parse(output) as Tables)
   })
   after(() => {
     rmSync(folder, { recursive: true })
@@ -60,6 +65,34 @@ describe('the engine harness', { skip: skipWithout() }, () => {
     const changed = compareRows({ ...digest, lines }, { ...digest, lines: altered.slice(0, -1) })
     assert.equal(changed.equal, false)
     assert.ok(changed.onlyExpected >= 1 && changed.onlyActual >= 1)
+  })
+
+  for (const engine of fastEngines) {
+    test(`${engine} compares whole tables with a file, and finds an offset that is not there`, async () => {
+      const found = await compareTables({
+        engine,
+        file: file('plain.parquet'),
+        tables: [plain, gap, plain],
+      })
+      const differences = ['bucket 1: 2 offsets from 0 to 2, 2 different ones']
+      assert.deepEqual(found, [
+        { table: plain, rows: 4, differences: [] },
+        { table: gap, rows: 4, differences },
+        { table: plain, rows: 4, differences: [] },
+      ])
+    })
+  }
+
+  test('whole tables that differ from a file in one row or cell are told from it', async () => {
+    const names = ['lost', 'doubled', 'swapped', 'integer', 'zero', 'empty']
+    const files = names.map((name) => file(`${name}.parquet`))
+    for (const other of files) {
+      const tables = [plain]
+      const [found] = await compareTables({ engine: 'duckdb', file: other, tables })
+      const rows = other === file('lost.parquet') ? 3 : other === file('doubled.parquet') ? 5 : 4
+      assert.equal(found?.differences[0], `4 rows instead of ${rows}`, other)
+      assert.ok(found.differences.length >= 2, other)
+    }
   })
 
   test('a field that the table lacks is refused with its line', async () => {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes one small table with pyiceberg and the same records as NDJSON, CSV, Parquet and Arrow:
 sample_table.py FOLDER. CSV has no nested columns, so it has a table of its own. Prints
-{"nested", "flat"}: the metadata.json of each.
+{"nested", "flat", "plain", "gap"}: the metadata.json of each. Of the last two the offsets are all
+there, or not; plain.parquet holds their records, and others what differs from them in one way.
 
 The values are made of Python objects for the table and spelled by hand for the text files."""
 
@@ -59,6 +60,24 @@ line"
 """
 
 
+PLAIN = [("id", pa.int64()), ("ratio", pa.float64()), ("text", pa.string())]
+PLAIN_ROWS = [
+    (2**53 + 1, -0.0, "x"),
+    (2**63 - 1, float("nan"), "\U0001f600"),
+    (None, None, ""),
+    (7, 0.5, None),
+]
+PLACES = [("__bucket", pa.int32()), ("__offset", pa.int64())]
+OTHER_ROWS = {
+    "lost": PLAIN_ROWS[1:],
+    "doubled": [*PLAIN_ROWS, PLAIN_ROWS[0]],
+    "swapped": [*PLAIN_ROWS[:-1], PLAIN_ROWS[0]],
+    "integer": [(2**53, -0.0, "x"), *PLAIN_ROWS[1:]],
+    "zero": [(2**53 + 1, 0.0, "x"), *PLAIN_ROWS[1:]],
+    "empty": [*PLAIN_ROWS[:2], (None, None, None), PLAIN_ROWS[3]],
+}
+
+
 def write_text(path, text):
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -84,7 +103,15 @@ def main():
     pq.write_table(data, f"{folder}/input.parquet")
     with pa.ipc.new_file(f"{folder}/input.arrow", data.schema) as writer:
         writer.write_table(data)
-    print(json.dumps({"nested": nested, "flat": flat}))
+    tables = {"nested": nested, "flat": flat}
+    for name, last in {"plain": 1, "gap": 2}.items():
+        places = [(0, 0), (1, 0), (0, 1), (1, last)]
+        placed = [row + place for row, place in zip(PLAIN_ROWS, places)]
+        _, tables[name] = write_table(catalog, f"d.{name}", PLAIN + PLACES, placed)
+    for name, rows in {"plain": PLAIN_ROWS, **OTHER_ROWS}.items():
+        columns = [pa.array(cells, kind) for cells, (_, kind) in zip(zip(*rows), PLAIN)]
+        pq.write_table(pa.table(columns, [n for n, _ in PLAIN]), f"{folder}/{name}.parquet")
+    print(json.dumps(tables))
 
 
 if __name__ == "__main__":
