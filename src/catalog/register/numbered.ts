@@ -1,4 +1,5 @@
 import { SluiceError } from '../../core/errors.ts'
+import { shownLocation } from '../iceberg/location.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 
 /** One version as found: its number, where it lies, and its content. */
@@ -22,6 +23,7 @@ export type CreateVersion =
 export interface NumberedRegister {
   /** The newest version, or undefined when the table does not exist. */
   head(): Promise<VersionFile | undefined>
+  /** @throws SluiceError DATA_CORRUPT when the version would fill a hole below another one. */
   create(version: number, body: Uint8Array): Promise<CreateVersion>
 }
 
@@ -51,6 +53,10 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
 
     async create(version, body): Promise<CreateVersion> {
       if (await hasForeignName(store, table, version)) return { kind: 'rejected' }
+      // A version is made after the one before it, so the order of the two questions is conclusive.
+      if ((await exists(version + 1)) && !(await exists(version))) {
+        throw holeError(locationOf(version), locationOf(version + 1))
+      }
       const location = locationOf(version)
       const outcome = await store.createIfAbsent(location, body, { makeFolders: version === 1 })
       if (outcome.kind === 'applied') {
@@ -74,6 +80,16 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
       return { kind: 'unknown', cause: new Error(`${location}: taken, yet not there`) }
     },
   }
+}
+
+/** Whoever fills the hole makes the version above it the newest, and what was just written old. */
+function holeError(missing: string, above: string): SluiceError {
+  const [shown, next] = [shownLocation(missing), shownLocation(above)]
+  return new SluiceError('DATA_CORRUPT', `${shown}: missing, and ${next} is there`, {
+    state: 'nothing was changed',
+    fix: 'restore the missing file if it was lost, else move the one above it away',
+    details: { missing: shown, above: next },
+  })
 }
 
 /** Other engines may write version N compressed, under names that do not collide with ours. */

@@ -24,6 +24,25 @@ test('a number that is taken and cannot be read back leaves the outcome open', a
   equal(outcome.kind, 'unknown')
 })
 
+test('a version that would fill a hole below another one is refused, one that was overtaken is not', async () => {
+  const store = memoryStore(clock)
+  const register = numberedRegister(store, 'file:///lake/t')
+  await register.create(1, Buffer.from('{}'))
+  const above = 'file:///lake/t/metadata/v3.metadata.json'
+  await store.createIfAbsent(above, Buffer.from('{}'))
+  await rejects(
+    register.create(2, Buffer.from('{"late":1}')),
+    (error) =>
+      isSluiceError(error, 'DATA_CORRUPT') &&
+      error.effect === 'none' &&
+      error.message ===
+        '/lake/t/metadata/v2.metadata.json: missing, and /lake/t/metadata/v3.metadata.json is there',
+  )
+  equal(await store.size('file:///lake/t/metadata/v2.metadata.json'), undefined)
+  await store.createIfAbsent('file:///lake/t/metadata/v2.metadata.json', Buffer.from('{}'))
+  equal((await register.create(2, Buffer.from('{"late":1}'))).kind, 'rejected')
+})
+
 test('a version older than one that was seen is not taken for the newest', async () => {
   const sound = memoryStore(clock)
   let isStale = false
