@@ -132,6 +132,7 @@ function decimalWords(
   length: number,
   path: string,
 ): BigInt64Array {
+  if (Arrow.isInt(arrow)) return unsignedWords(values, length, path)
   if (!Arrow.isDecimal(arrow)) throw malformed(path, 'it holds no decimals')
   const wordsEach = arrow.bitWidth / 64
   if (wordsEach < 1) {
@@ -148,6 +149,14 @@ function decimalWords(
     if (wordsEach === 1) return at & 1 ? (words[at >> 1] ?? 0n) >> 63n : (words[at >> 1] ?? 0n)
     return words[wordsEach * (at >> 1) + (at & 1)] ?? 0n
   })
+}
+
+/** Unsigned 64-bit integers with a zero word above each. */
+function unsignedWords(values: unknown, length: number, path: string): BigInt64Array {
+  const narrow = int64sOf(values, length, path)
+  const wide = new BigInt64Array(2 * length)
+  for (let at = 0; at < length; at += 1) wide[2 * at] = narrow[at] ?? 0n
+  return wide
 }
 
 function decimals(column: Column & { readonly layout: 'int128' }, path: string): Column {

@@ -19,8 +19,9 @@ const digitsOf: Readonly<Record<TimeUnit, number>> = {
 }
 
 /**
- * The column that takes the values of an Arrow field. Unsigned integers are widened; a dictionary is
- * what it encodes; nanoseconds keep precision 9, which only `allowsLoss` may cut.
+ * The column that takes the values of an Arrow field. Unsigned integers are widened, those of 64 bits
+ * to DECIMAL(20, 0); a dictionary is what it encodes; nanoseconds keep precision 9, which only
+ * `allowsLoss` may cut.
  *
  * @throws SluiceError SCHEMA_UNSUPPORTED naming the column
  */
@@ -71,7 +72,7 @@ function typeFromArrow(
     return typeFromArrow(plain, allowsLoss, path)
   }
   if (Arrow.isBool(type)) return { kind: 'boolean', nullable }
-  if (Arrow.isInt(type)) return integerType(type, nullable, path)
+  if (Arrow.isInt(type)) return integerType(type, nullable)
   if (Arrow.isFloat(type)) {
     return { kind: type.precision === Precision.DOUBLE ? 'double' : 'float', nullable }
   }
@@ -113,12 +114,31 @@ function typeFromArrow(
 function integerType(
   type: ArrowType & { readonly bitWidth: number; readonly isSigned: boolean },
   nullable: boolean,
-  path: string,
 ): DataType {
   const bits = type.isSigned ? type.bitWidth : 2 * type.bitWidth
-  if (bits > 64) throw unsupported(path, type, 'unsigned 64-bit integers exceed BIGINT')
+  if (bits > 64) return { kind: 'decimal', precision: 20, scale: 0, nullable }
   const kind = bits === 8 ? 'tinyint' : bits === 16 ? 'smallint' : bits === 32 ? 'int' : 'bigint'
   return { kind, nullable }
+}
+
+/**
+ * Refuses unsigned integers of 64 bits, at any depth: whether their column is to be a DECIMAL is for
+ * the user to say.
+ * @throws SluiceError SCHEMA_UNSUPPORTED naming the column
+ */
+export function refuseUnsigned64(field: ArrowField<ArrowType>, path: string = field.name): void {
+  const { type } = field
+  const plain: ArrowType = Arrow.isDictionary(type) ? encodedField(type, field).type : type
+  if (Arrow.isInt(plain) && !plain.isSigned && plain.bitWidth === 64) {
+    const what =
+      path === field.name ? `it in --schema as "type": "DECIMAL(20, 0)"` : 'its column in --schema'
+    throw unsupported(path, plain, 'unsigned 64-bit integers exceed BIGINT', {
+      fix: `declare ${what}${path === field.name ? '' : ' with DECIMAL(20, 0) in its place'}`,
+    })
+  }
+  if (!isNested(plain)) return
+  const children: readonly ArrowField<ArrowType>[] = plain.children
+  for (const child of children) refuseUnsigned64(child, `${path}.${child.name}`)
 }
 
 function encodedField(

@@ -10,7 +10,7 @@ import {
 import { SluiceError } from '../../core/errors.ts'
 import { checkSchema } from '../../core/schema/check-schema.ts'
 import type { Inferred } from '../../core/schema/infer.ts'
-import { fieldFromArrow } from '../../core/columns/arrow-type.ts'
+import { fieldFromArrow, refuseUnsigned64 } from '../../core/columns/arrow-type.ts'
 import type { Field } from '../../core/schema/types.ts'
 import { digestOf } from './identify.ts'
 import type { InputReader, InputTarget, ResumePoint } from './input.ts'
@@ -60,7 +60,11 @@ export async function wholeFields(
   primaryKey: readonly string[] = [],
 ): Promise<Inferred> {
   try {
-    const fields = (await fileFields(bytes, format, [])).map((field) => {
+    const schema = await schemaOf(bytes, format)
+    schema.fields.forEach((field: ArrowField<ArrowType>) => {
+      refuseUnsigned64(field)
+    })
+    const fields = fieldsOf(schema, []).map((field) => {
       const isKey = primaryKey.includes(field.name)
       return isKey ? { ...field, type: { ...field.type, nullable: false } } : field
     })
@@ -83,21 +87,16 @@ export async function checkWhole(
   target: InputTarget,
 ): Promise<void> {
   try {
-    matchColumns(await fileFields(bytes, format, target.fields), target, bytes.name)
+    matchColumns(fieldsOf(await schemaOf(bytes, format), target.fields), target, bytes.name)
   } catch (error) {
     throw corrupt(error, bytes.name, format)
   }
 }
 
 /** @param wanted Columns that may be cut to microseconds are known from these. */
-async function fileFields(
-  bytes: InputBytes,
-  format: WholeFormat,
-  wanted: readonly Field[],
-): Promise<readonly Field[]> {
+function fieldsOf(schema: Schema, wanted: readonly Field[]): readonly Field[] {
   const lossy = wanted.filter((field) => field.allowPrecisionLoss === true)
   const names = new Set(lossy.map((field) => field.name))
-  const schema = await schemaOf(bytes, format)
   return schema.fields.map((each: ArrowField<ArrowType>) =>
     fieldFromArrow(each, () => names.has(each.name)),
   )

@@ -4,7 +4,16 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { Float32, Int16, Int32, Table, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow'
+import {
+  Float32,
+  Int16,
+  Int32,
+  Table,
+  tableToIPC,
+  Uint64,
+  Utf8,
+  vectorFromArray,
+} from 'apache-arrow'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
 import { batchToRows } from '../../../src/core/columns/rows.ts'
@@ -191,6 +200,47 @@ describe('Arrow', () => {
     assert.equal(sum(found, 'delay'), sum(expected, 'delay'))
     assert.equal(sum(found, 'distance'), sum(expected, 'distance'))
   })
+})
+
+describe('unsigned 64-bit integers', () => {
+  const most = 2n ** 64n - 1n
+  const unsigned = new Table({ n: vectorFromArray([0n, most, null], new Uint64()) })
+  const write = {
+    arrow: () => Promise.resolve(tableToIPC(unsigned, 'file')),
+    parquet: async () => {
+      const { Table: WasmTable, writeParquet } = await import('parquet-wasm/node')
+      return writeParquet(WasmTable.fromIPCStream(tableToIPC(unsigned, 'stream')))
+    },
+  }
+  for (const format of ['arrow', 'parquet'] as const) {
+    test(`of ${format} are never inferred, and fit a column that is declared for them`, async () => {
+      const path = join(folder, `unsigned.${format}`)
+      await writeFile(path, await write[format]())
+      await assert.rejects(fieldsIn(path, format), {
+        code: 'SCHEMA_UNSUPPORTED',
+        message: `${path}: the Arrow column n of type Uint64 cannot be taken: unsigned 64-bit integers exceed BIGINT`,
+        fix: 'declare it in --schema as "type": "DECIMAL(20, 0)"',
+      })
+      for (const [type, texts] of [
+        ['DECIMAL(20, 0)', ['0', '18446744073709551615', null]],
+        ['DECIMAL(38, 2)', ['0.00', '18446744073709551615.00', null]],
+      ] as const) {
+        const fields = fieldsOf({ n: type })
+        const batches = await drain(await open(path, fields))
+        const found = batches.flatMap(({ records }) => batchToRows(fields, records))
+        assert.deepEqual(
+          found.map(({ n }) => n),
+          texts,
+        )
+      }
+      for (const type of ['BIGINT', 'DECIMAL(19, 0)']) {
+        await assert.rejects(async () => drain(await open(path, fieldsOf({ n: type }))), {
+          code: 'TABLE_MISMATCH',
+          message: `${path}: n is DECIMAL(20, 0), column n of demo.t is ${type}`,
+        })
+      }
+    })
+  }
 })
 
 describe('Parquet', () => {
