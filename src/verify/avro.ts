@@ -1,5 +1,5 @@
 import avro from 'avsc'
-import { decompress as zstdDecompress } from 'fzstd'
+import { Decompress } from 'fzstd'
 import { inflateRawSync } from 'node:zlib'
 import { damage } from './damage.ts'
 
@@ -111,10 +111,22 @@ function unpacked(packed: Buffer, codec: string, at: number): Buffer {
     case 'deflate':
       return attempt(at, () => inflateRawSync(packed, { maxOutputLength: blockBytesMax }))
     case 'zstandard':
-      return attempt(at, () => Buffer.from(zstdDecompress(packed)))
+      return attempt(at, () => unzstd(packed))
     default:
       throw damage(`its codec ${codec} is not known`)
   }
+}
+
+function unzstd(packed: Buffer): Buffer {
+  const blocks: Uint8Array[] = []
+  let bytes = 0
+  const stream = new Decompress((block) => {
+    bytes += block.length
+    if (bytes > blockBytesMax) throw new Error(`it unfolds to over ${blockBytesMax} bytes`)
+    blocks.push(block)
+  })
+  stream.push(packed, true)
+  return Buffer.concat(blocks)
 }
 
 function parsedSchema(text: Buffer | undefined): unknown {

@@ -48,6 +48,29 @@ export async function readBody(
   }
 }
 
+/**
+ * Reads a reply that is no object: a page of a list, an error. Such a reply is read whole before
+ * anything can be said of it, so a server that never ends it would fill the memory.
+ * @throws ShortBodyError
+ */
+export async function readReply(body: unknown): Promise<Uint8Array> {
+  if (!(body instanceof Readable)) throw new ShortBodyError('the reply has no body')
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    if (!(chunk instanceof Uint8Array)) throw new ShortBodyError('the reply is no bytes')
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > replyBytesMax) {
+      throw new ShortBodyError(`the reply goes on after ${formatBytes(replyBytesMax)}`)
+    }
+  }
+  return Buffer.concat(chunks, length)
+}
+
+/** A page of a thousand keys, each as long as a key can be, is a tenth of it. */
+const replyBytesMax = 32_000_000
+
 /** Ends the connection of a reply that is of no use. */
 export function discardBody(body: unknown): void {
   if (body instanceof Readable) body.destroy()

@@ -1,5 +1,6 @@
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { Clock } from '../../core/ports.ts'
+import { readReply } from './s3-body.ts'
 import { checkEndpoint } from './s3-endpoint.ts'
 import { CredentialsError, failureOf, isStaleSignature } from './s3-errors.ts'
 
@@ -133,6 +134,7 @@ function clientConfig(options: S3Options, times: TimeLimits): S3ClientConfig {
     followRegionRedirects: false,
     forcePathStyle: options.pathStyleAccess ?? endpoint !== undefined,
     expectContinueHeader: false,
+    streamCollector: readReply,
     requestHandler: {
       connectionTimeout: times.connect,
       httpAgent: { maxSockets: socketsMax },

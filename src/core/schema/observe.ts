@@ -1,6 +1,7 @@
+import { cutText } from '../text.ts'
 import { newInstantText, parseDate, parseInstant } from '../values/temporal.ts'
 
-/** A value and the line it was first seen in, for messages. */
+/** The beginning of a value and the line it was first seen in, for messages. */
 export type Sighting = { readonly line: number; readonly text: string }
 
 /** What was seen of one column, or of one part of a nested one (interface §8.1). */
@@ -47,16 +48,20 @@ export function observedField(object: Observed, name: string): Observed {
 
 /** @param text A JSON number. */
 export function observeNumber(observed: Observed, text: string, line: number): void {
+  const seen = { line, text: cutText(text) }
   if (/[.eE]/.test(text)) {
-    observed.fraction ??= { line, text }
+    observed.fraction ??= seen
     return
   }
-  observed.integer ??= { line, text }
+  observed.integer ??= seen
   if (text.length < 16) return
-  const value = BigInt(text)
-  if (value > 2n ** 53n || value < -(2n ** 53n)) observed.inexact ??= { line, text }
-  if (BigInt.asIntN(64, value) !== value) observed.large ??= { line, text }
+  // Digits without an end are not worth a number: its cost grows faster than they do.
+  const value = text.length > digitsMax ? 2n ** 64n : BigInt(text)
+  if (value > 2n ** 53n || value < -(2n ** 53n)) observed.inexact ??= seen
+  if (BigInt.asIntN(64, value) !== value) observed.large ??= seen
 }
+
+const digitsMax = 100
 
 /** @param bytes UTF-8, in `[from, to)`. */
 export function observeString(

@@ -87,8 +87,8 @@ async function* unzstd(
   const decompress = new Decompress((chunk) => {
     ready.push(chunk)
   })
-  // Small pieces, since what one piece unfolds to is held at once.
-  const piece = 65_536
+  // Small pieces, since what one piece unfolds to is held at once: up to 128 KiB for four bytes.
+  const piece = 1_024
   for await (const chunk of stored) {
     for (let at = 0; at < chunk.length; at += piece) {
       decompress.push(chunk.subarray(at, at + piece))

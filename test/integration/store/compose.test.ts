@@ -14,7 +14,7 @@ type Service = {
 }
 
 // No compose runs on every machine that runs this, so the file is read instead.
-test('docker-compose.yml starts a pinned MinIO on loopback, not as root, with throw-away keys', () => {
+test('S-19 docker-compose.yml starts a pinned MinIO on loopback, not as root, with throw-away keys', () => {
   const file: unknown = parse(readFileSync('docker-compose.yml', 'utf8'))
   const services = Object.values((file as { services: Record<string, Service> }).services)
   assert.ok(services.some(({ image }) => image.startsWith('minio/minio:')))

@@ -1,5 +1,5 @@
 import avro from 'avsc'
-import { decompress as zstdDecompress } from 'fzstd'
+import { Decompress } from 'fzstd'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { SluiceError } from '../../../core/errors.ts'
 
@@ -19,7 +19,7 @@ export type AvroRecord = { readonly [field: string]: unknown }
 const magic = Buffer.from('Obj\u0001', 'latin1')
 const syncBytes = 16
 /** A block of a manifest is a few MiB at most; this only stops a bomb. */
-const blockBytesMax = 1 << 30
+const blockBytesMax = 1 << 28
 
 const longType = avro.types.LongType.__with({
   fromBuffer: (bytes: Buffer) => bytes.readBigInt64LE(),
@@ -181,10 +181,23 @@ function decompressed(block: Uint8Array, codec: string): Buffer {
     case 'deflate':
       return inflateRawSync(block, { maxOutputLength: blockBytesMax })
     case 'zstandard':
-      return Buffer.from(zstdDecompress(block))
+      return unzstd(block)
     default:
       throw new Error(`codec ${codec} is not known`)
   }
+}
+
+/** A few bytes may stand for a block of 128 KiB, so how much comes is counted while it comes. */
+function unzstd(block: Uint8Array): Buffer {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const stream = new Decompress((chunk) => {
+    length += chunk.length
+    if (length > blockBytesMax) throw new Error(`more than ${blockBytesMax} bytes when unpacked`)
+    chunks.push(chunk)
+  })
+  stream.push(block, true)
+  return Buffer.concat(chunks)
 }
 
 /** Reads without going past the end: undefined means that the bytes are cut. */
