@@ -131,7 +131,10 @@ export type LoadedTable = {
   /** The highest sequence number ever used in this table. */
   readonly lastSequence: bigint
   readonly schemaId: number
+  /** The spec that new files are written under: the newest that cuts the table into its buckets. */
   readonly specId: number
+  /** Partition field of the bucket in that spec. */
+  readonly bucketFieldId: number
   /** Columns of the current schema with their ids, system columns last. */
   readonly fields: readonly IdField[]
   readonly bucketCount: number

@@ -188,6 +188,7 @@ const empty: LoadedTable = {
   lastSequence: 0n,
   schemaId: 0,
   specId: 0,
+  bucketFieldId: 1000,
   fields: [],
   bucketCount: 2,
   bucketKey: undefined,

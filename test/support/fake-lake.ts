@@ -31,6 +31,7 @@ export class FakeLake implements LakeTable {
         lastSequence: 0n,
         schemaId: 0,
         specId: 0,
+        bucketFieldId: 1000,
         fields: [],
         bucketCount: 2,
         bucketKey: undefined,

@@ -27,6 +27,7 @@ import {
   viewMetadata,
   writeMetadata,
 } from '../../src/catalog/iceberg/format/metadata.ts'
+import { decodeSchema } from '../../src/catalog/iceberg/format/schema-json.ts'
 import { normalizeLocation } from '../../src/catalog/iceberg/location.ts'
 import { scanTable, type ScannedFile } from '../../src/catalog/iceberg/scan.ts'
 import { readManifests } from '../../src/catalog/iceberg/stage-snapshot.ts'
@@ -245,7 +246,15 @@ export class ForeignWriter {
     const spec = specOf(metadata, metadata.defaultSpecId, '')
     const schema = schemaOf(metadata, metadata.currentSchemaId, '')
     const sync = randomBytes(16).toString('hex')
-    const body = writeManifest(entries, { schemaId: metadata.currentSchemaId, schema, spec, sync })
+    const body = writeManifest(entries, {
+      schemaId: metadata.currentSchemaId,
+      schema,
+      fields: decodeSchema(schema, ''),
+      spec,
+      formatVersion: metadata.formatVersion,
+      content: 'data',
+      sync,
+    })
     const location = `${this.#folder}/metadata/${randomUUID()}-m0.avro`
     await this.#write(location, body)
     const of = (status: string): readonly ManifestEntry[] =>

@@ -21,9 +21,9 @@ import { readLedger } from './format/manifest-list.ts'
 import {
   readMetadata,
   schemaOf,
-  specOf,
   type TableMetadata,
   writeMetadata,
+  writingSpec,
 } from './format/metadata.ts'
 import { bucketLayout } from './format/partition-spec.ts'
 import { bucketCountProperty } from './format/properties.ts'
@@ -165,9 +165,16 @@ export class IcebergTable implements LakeTable {
     const shown = shownLocation(version.location)
     const schema = schemaOf(metadata, metadata.currentSchemaId, shown)
     const fields = decodeSchema(schema, shown)
-    const layout = bucketLayout(specOf(metadata, metadata.defaultSpecId, shown), fields)
+    const spec = writingSpec(metadata, fields)
+    const layout = spec === undefined ? undefined : bucketLayout(spec, fields)
     const bucketCount = layout?.bucketCount ?? countIn(metadata.properties)
-    if (layout === undefined || bucketCount === undefined) {
+    const [bucketField] = spec?.fields ?? []
+    if (
+      spec === undefined ||
+      layout === undefined ||
+      bucketField === undefined ||
+      bucketCount === undefined
+    ) {
       throw new SluiceError(
         'TABLE_MISMATCH',
         `${this.#shownName} is not cut into buckets, so Sluice did not make it`,
@@ -187,7 +194,8 @@ export class IcebergTable implements LakeTable {
       properties: metadata.properties,
       lastSequence: metadata.lastSequence,
       schemaId: metadata.currentSchemaId,
-      specId: metadata.defaultSpecId,
+      specId: spec.specId,
+      bucketFieldId: bucketField.fieldId,
       fields,
       bucketCount,
       bucketKey: layout.key,

@@ -1,5 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import { type Bucket, bucket, snapshotId } from '../../core/ids.ts'
+import { systemColumns } from '../../core/schema/types.ts'
 import type { FilePartition, LiveDelete, LiveFiles, LoadedTable } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import type { PartitionSpec } from './format/partition-spec.ts'
@@ -57,12 +58,15 @@ function placeOf({ specId, partition }: ScannedFile): FilePartition {
   return { specId, partition }
 }
 
-/** The bucket is the last field of the specs that Sluice and Fluss make. */
+/** A spec that others made may have more fields than the bucket, and even no bucket. */
 function bucketOf(
   file: ScannedFile,
   specs: ReadonlyMap<number, PartitionSpec>,
 ): Bucket | undefined {
-  const field = specs.get(file.specId)?.fields.at(-1)
+  const fields = specs.get(file.specId)?.fields ?? []
+  const field =
+    fields.find(({ transform }) => transform.startsWith('bucket[')) ??
+    fields.find(({ name, transform }) => transform === 'identity' && name === systemColumns.bucket)
   const place = field === undefined ? undefined : file.partition.get(field.fieldId)
   return typeof place === 'number' && Number.isInteger(place) && place >= 0
     ? bucket(place)

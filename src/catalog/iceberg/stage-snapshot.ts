@@ -1,11 +1,13 @@
 import { SluiceError } from '../../core/errors.ts'
+import { check } from '../../core/never.ts'
 import type { DataFile, SnapshotEntry, TableChange } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { nextSequence } from './apply-change.ts'
 import { sortOrderId, uuidOf } from './create-table.ts'
 import type { ManifestEntry } from './format/manifest.ts'
 import { type ManifestFile, readManifestList, writeManifestList } from './format/manifest-list.ts'
-import type { TableMetadata } from './format/metadata.ts'
+import { schemaOf, type TableMetadata, writingSpec } from './format/metadata.ts'
+import { decodeSchema } from './format/schema-json.ts'
 import type { PartitionSpec } from './format/partition-spec.ts'
 import { normalizeLocation, shownLocation } from './location.ts'
 import {
@@ -26,7 +28,10 @@ export async function stageManifest(
   place: StagePlace,
 ): Promise<StagedManifest | undefined> {
   if (snapshot.files.length === 0) return undefined
-  const context = manifestContext(base, base.defaultSpecId, 'data', place)
+  const schema = schemaOf(base, base.currentSchemaId, place.folder)
+  const spec = writingSpec(base, decodeSchema(schema, place.folder))
+  check(spec !== undefined, 'a table that is written is cut into buckets')
+  const context = manifestContext(base, spec.specId, 'data', place)
   const entries = snapshot.files.map((file) => addedEntry(file, snapshot, base, context.spec))
   return putManifest(entries, context, snapshot, place)
 }

@@ -18,7 +18,7 @@ import { endsOf } from '../../sink/committer/ledger.ts'
 import { findOwn, lineage, summaryKeys } from '../../sink/committer/lineage.ts'
 import { readVersion } from '../../sink/committer/progress.ts'
 import { type OpenedLake, openWarehouse } from '../open-lake.ts'
-import { readDataFile } from '../read-data-file.ts'
+import { readDataFile } from '../../catalog/iceberg/read-data-file.ts'
 
 export type Cancel = { readonly signal?: AbortSignal }
 

@@ -23,7 +23,11 @@ type OpenFile = {
   readonly location: string
   readonly writer: ObjectWriter
   readonly encoder: FileEncoder
+  rows: number
 }
+
+/** Where a row lies: in which of the writer's files, in the order they are made, and its ordinal there. */
+export type RowPlace = { readonly file: number; readonly row: number }
 
 /** Writes the rows of one bucket into one or more files of about the target size. */
 export class RollingWriter implements Evictable {
@@ -44,11 +48,15 @@ export class RollingWriter implements Evictable {
     return this.#open?.encoder.bufferedBytes ?? 0
   }
 
-  async write(batch: ColumnBatch): Promise<void> {
+  /** @returns where the first row of the batch lies; the others follow it in the same file */
+  async write(batch: ColumnBatch): Promise<RowPlace> {
+    let place: RowPlace = { file: this.#files.length, row: 0 }
     await this.#exclusively(async () => {
       this.#open ??= await this.#openFile()
       const { encoder } = this.#open
+      place = { file: this.#files.length, row: this.#open.rows }
       await encoder.write(batch)
+      this.#open.rows += batch.length
       const { targetFileBytes } = this.#options
       const { writtenBytes, bufferedBytes } = encoder
       if (writtenBytes + bufferedBytes * this.#ratio < targetFileBytes) return
@@ -57,6 +65,7 @@ export class RollingWriter implements Evictable {
       if (encoder.writtenBytes >= targetFileBytes) await this.#closeFile()
     })
     await this.#options.budget.settle()
+    return place
   }
 
   async evict(): Promise<void> {
@@ -83,7 +92,7 @@ export class RollingWriter implements Evictable {
     const { store, encoder, fields, encoderOptions, nextLocation } = this.#options
     const location = nextLocation()
     const writer = await store.open(location)
-    return { location, writer, encoder: encoder.open(fields, writer, encoderOptions) }
+    return { location, writer, encoder: encoder.open(fields, writer, encoderOptions), rows: 0 }
   }
 
   async #closeFile(): Promise<void> {

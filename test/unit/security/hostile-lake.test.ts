@@ -8,7 +8,7 @@ import { parquetBatches } from '../../../src/core/columns/parquet-in.ts'
 import { isSluiceError } from '../../../src/core/errors.ts'
 import { parseJson } from '../../../src/core/json64.ts'
 import { systemClock, systemIds } from '../../../src/core/system.ts'
-import { readDataFile } from '../../../src/library/read-data-file.ts'
+import { readDataFile } from '../../../src/catalog/iceberg/read-data-file.ts'
 import { Lake, type Original, tieredLake } from '../verify/support.ts'
 
 /** Far more than any answer takes, far less than a hang. */

@@ -14,7 +14,8 @@ import {
   textsOf,
   wrongMember,
 } from './json-fields.ts'
-import { decodeSpec, type PartitionSpec } from './partition-spec.ts'
+import type { IdField } from '../../../core/schema/types.ts'
+import { bucketLayout, decodeSpec, type PartitionSpec } from './partition-spec.ts'
 
 /**
  * A table's metadata (spec, "Table metadata"), formats 1 to 3. What is written is always `json` with
@@ -114,6 +115,22 @@ export function specOf(metadata: TableMetadata, specId: number, name: string): P
   throw new SluiceError('DATA_CORRUPT', `${name}: partition spec ${specId} is not listed`, {
     details: { file: name, specId },
   })
+}
+
+/**
+ * The spec that new files are written under. Other tools may have given the table another one since;
+ * a table may have files of all its specs.
+ * @returns undefined when no spec cuts the table into buckets
+ */
+export function writingSpec(
+  metadata: TableMetadata,
+  fields: readonly IdField[],
+): PartitionSpec | undefined {
+  const preferred = metadata.specs.get(metadata.defaultSpecId)
+  const newestFirst = [...metadata.specs.values()].sort((a, b) => b.specId - a.specId)
+  return [...(preferred === undefined ? [] : [preferred]), ...newestFirst].find(
+    (spec) => bucketLayout(spec, fields) !== undefined,
+  )
 }
 
 /** The id of the schema a snapshot was written with; undefined when it does not say. */

@@ -1,10 +1,16 @@
-import type { ObjectStore } from '../catalog/store/object-store.ts'
-import { fromArrow } from '../core/columns/arrow.ts'
-import type { Column, ColumnBatch } from '../core/columns/column.ts'
-import { columnBuilder } from '../core/columns/builder.ts'
-import { parquetBatches } from '../core/columns/parquet-in.ts'
-import { SluiceError } from '../core/errors.ts'
-import type { IdField } from '../core/schema/types.ts'
+import { fromArrow } from '../../core/columns/arrow.ts'
+import { columnBuilder } from '../../core/columns/builder.ts'
+import type { Column, ColumnBatch } from '../../core/columns/column.ts'
+import { parquetBatches } from '../../core/columns/parquet-in.ts'
+import { SluiceError } from '../../core/errors.ts'
+import type { IdField } from '../../core/schema/types.ts'
+import type { ObjectStore } from '../store/object-store.ts'
+
+/** Reads columns of one file of rows, in order, matched by field id. */
+export type ReadColumns = (
+  location: string,
+  fields: readonly IdField[],
+) => AsyncIterable<ColumnBatch>
 
 /**
  * Reads the columns of one data file in batches, matched by field id, by name where a file has no
