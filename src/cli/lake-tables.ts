@@ -88,17 +88,22 @@ export async function scanTables(
  * is a dot. Wrong only towards a table that is not needed.
  */
 export function mentions(sql: string, name: readonly string[]): boolean {
-  const text = sql.replaceAll('""', '"').toLowerCase()
+  const text = oneSpace(sql.replaceAll('""', '"')).toLowerCase()
   const table = asPattern(name.at(-1) ?? '')
   const schema = asPattern(name.slice(0, -1).join('.'))
   const word = String.raw`[\p{L}\p{N}_$]`
-  const alone = String.raw`(?<!${word})(?<!\.\s*"?)${table}(?!${word})`
-  const qualified = String.raw`(?<!${word})${schema}"?\s*\.\s*"?${table}(?!${word})`
+  const alone = String.raw`(?<!${word})(?<!\. ?"?)${table}(?!${word})`
+  const qualified = String.raw`(?<!${word})${schema}"? ?\. ?"?${table}(?!${word})`
   return new RegExp(`${alone}|${qualified}`, 'u').test(text)
 }
 
+/** Without long runs of space, so that no pattern looks back over one from each of its places. */
+function oneSpace(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}
+
 function asPattern(text: string): string {
-  return text.toLowerCase().replace(/[\\^$.*+?()[\]{}|/]/g, (sign) => `\\${sign}`)
+  return oneSpace(text.toLowerCase()).replace(/[\\^$.*+?()[\]{}|/]/g, (sign) => `\\${sign}`)
 }
 
 function nameOfFolder(url: string): readonly string[] {

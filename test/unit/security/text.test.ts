@@ -10,6 +10,7 @@ import { parseSize } from '../../../src/core/size.ts'
 import { parseTableName } from '../../../src/core/table-name.ts'
 import { escapeText } from '../../../src/core/text.ts'
 import { renderError } from '../../../src/cli/render-error.ts'
+import { mentions } from '../../../src/cli/lake-tables.ts'
 import { styleOf } from '../../../src/cli/style.ts'
 import { repository } from '../../support/cli.ts'
 import { runCli, withWarehouse } from '../cli/lake-fixture.ts'
@@ -28,11 +29,11 @@ test('S-01 secrets are revealed in one file, which hands them to the S3 client',
   )
 })
 
-test('S-16 patterns are written in the code; only a glob is made one, without nested repeats', () => {
+test('S-16 patterns are written in the code; only a glob and a name in SQL are made one, without nested repeats', () => {
   const made = sources().filter(([, text]) => /new RegExp\(|RegExp\(/.test(text))
   assert.deepEqual(
     made.map(([name]) => name),
-    ['cli/inputs.ts'],
+    ['cli/inputs.ts', 'cli/lake-tables.ts'],
   )
 })
 
@@ -49,6 +50,8 @@ test('S-16 what anybody may write is read in time that grows with its length', (
     isSecretName,
     redactUrls,
     escapeText,
+    (text) => mentions(text, ['demo', 'clicks']),
+    (text) => mentions('select 1 from demo.clicks', ['demo', text.slice(0, 2_000)]),
   ]
   for (const text of hard) {
     for (const [at, read] of readers.entries()) {
