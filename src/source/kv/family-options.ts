@@ -89,7 +89,8 @@ function callFactory(
   )
 }
 
-function checkOptions(family: string, options: object): Partial<FamilyOptions> {
+/** @throws SluiceError CONFIG_INVALID for an option that is not known, or a value it cannot have. */
+export function checkOptions(family: string, options: object): Partial<FamilyOptions> {
   const checked: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     if (value === undefined) continue
@@ -117,7 +118,7 @@ function invalid(family: string, what: string, fix: string): SluiceError {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'string' || typeof value === 'number' ? `${value}` : typeof value
 }
 
 type Rule = { readonly says: string; readonly holds: (value: unknown) => boolean }

@@ -103,7 +103,8 @@ export interface KvStore extends KvReads {
   batch(): KvBatch
   /**
    * Applies all operations of a batch or none, in their order; batches in the order of the calls.
-   * It may wait until a cursor is closed that keeps write buffers alive.
+   * It may wait until a cursor is closed that keeps write buffers alive, so nobody may wait for a
+   * write before closing a cursor of the same store.
    * @throws SluiceError LIMIT_EXCEEDED when it is larger than `batchBytesMax`, or the store is full.
    */
   write(batch: KvBatch): Awaitable<void>

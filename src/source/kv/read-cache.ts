@@ -51,13 +51,13 @@ export class ReadCache {
     for (const [text, { family: of }] of this.#expected) {
       if (of === family) this.#expected.delete(text)
     }
-    if (this.#scope === 'shared') this.#part(family).deleteFamily(family)
+    if (this.#scope === 'shared') this.#part(family)?.deleteFamily(family)
     else this.#parts.delete(family)
   }
 
   /** What is known of a key; undefined where nothing is. */
   get(family: number, key: Uint8Array): Cached | undefined {
-    return this.#part(family).get(textOf(family, key))
+    return this.#part(family)?.get(textOf(family, key))
   }
 
   /** Says that a key is about to be read. */
@@ -73,8 +73,8 @@ export class ReadCache {
     const bytes = entryOverheadBytes + expected.key.length + (value?.length ?? 0)
     if (bytes > this.#partBytesMax) return
     const part = this.#part(expected.family)
-    part.set(expected.text, { value, bytes })
-    part.shrink(this.#partBytesMax)
+    part?.set(expected.text, { value, bytes })
+    part?.shrink(this.#partBytesMax)
   }
 
   /** Ends a read that found nothing to keep; false when it had been ended by a write. */
@@ -88,7 +88,7 @@ export class ReadCache {
   forget(family: number, key: Uint8Array): void {
     const text = textOf(family, key)
     this.#expected.delete(text)
-    this.#part(family).delete(text)
+    this.#part(family)?.delete(text)
   }
 
   get #partBytesMax(): number {
@@ -99,10 +99,9 @@ export class ReadCache {
     for (const part of this.#parts.values()) part.shrink(this.#partBytesMax)
   }
 
-  #part(family: number): Part {
-    const part = this.#parts.get(this.#scope === 'shared' ? sharedPart : family)
-    if (part === undefined) throw new RangeError(`family ${family} has no cache`)
-    return part
+  /** None for a family that was dropped while it was read or written. */
+  #part(family: number): Part | undefined {
+    return this.#parts.get(this.#scope === 'shared' ? sharedPart : family)
   }
 }
 

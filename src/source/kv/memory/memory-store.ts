@@ -104,8 +104,9 @@ export class MemoryStore implements EngineStore {
 
   put(family: number, key: Uint8Array, value: Uint8Array | undefined): void {
     if (value !== undefined) this.#admit(key.length + value.length)
+    const target = this.#family(family)
     this.#changeAll(() => {
-      this.#put(this.#family(family), key, value)
+      this.#put(target, key, value)
     })
   }
 
@@ -121,9 +122,10 @@ export class MemoryStore implements EngineStore {
   }
 
   flush(family: number): void {
+    const target = this.#family(family)
     this.#changeAll(() => {
-      this.#change(this.#family(family), (target) => {
-        target.flush()
+      this.#change(target, (each) => {
+        each.flush()
       })
     })
   }
