@@ -25,7 +25,9 @@ export function renderReceipt(
     return lines.concat(notes(receipt, style)).join('\n')
   }
   const inputs = receipt.inputs.length > 1 ? ` of ${formatCount(receipt.inputs.length)} inputs` : ''
-  const before = receipt.rowsBefore > 0n ? ` (${formatCount(receipt.rowsBefore)} were there)` : ''
+  const were = receipt.rowsBefore === 1n ? 'was' : 'were'
+  const before =
+    receipt.rowsBefore > 0n ? ` (${formatCount(receipt.rowsBefore)} ${were} there)` : ''
   const amount = `${style.bold(counted(receipt.rows, 'record'))}${inputs}`
   const where = `${marks.arrow} ${style.bold(receipt.table)}`
   lines.push(`${mark} ${amount} ${where} in ${formatSeconds(receipt.seconds)}${before}`)
@@ -48,6 +50,8 @@ export function renderReceipt(
       receipt.quarantineFile === undefined ? '' : ` ${marks.arrow} ${receipt.quarantineFile}`
     add('set aside', `${counted(receipt.quarantined, 'bad record')}${file}`)
   }
+  const cut = receipt.inputs.reduce((sum, input) => sum + input.valuesCut, 0)
+  if (cut > 0) add('cut', `${counted(cut, 'value')} to microseconds, as declared`)
   if (receipt.rows > 0n) {
     const rate = `${formatCount(rowsPerSecond(receipt))} rows/s`
     const bytes = receipt.inputBytes > 0 ? `, ${formatBytes(bytesPerSecond(receipt))}/s` : ''
@@ -116,6 +120,7 @@ function inputJson(input: InputReport): JsonValue {
     bytes: input.bytes,
     position: input.position,
     already_there: input.alreadyThere,
+    values_cut: input.valuesCut,
     exactly_once: input.exactlyOnce,
   }
 }

@@ -219,7 +219,7 @@ test('the JSON receipt has the keys of its schema, with snapshot ids as strings'
     { ...input, id: '' },
     {
       ...{ id: '', name: 'flights.ndjson', records: 5000, bytes: 446_166, position: '446166' },
-      ...{ already_there: 0, exactly_once: true },
+      ...{ already_there: 0, values_cut: 0, exactly_once: true },
     },
   )
   assert.deepEqual(receipt['buckets'], [

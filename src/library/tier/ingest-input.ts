@@ -81,6 +81,7 @@ export async function ingestInput(context: IngestContext, path: string): Promise
       bytes: input.reader.progress().bytesRead,
       position: last?.position ?? '0',
       alreadyThere,
+      valuesCut: losses,
       exactlyOnce: input.isReplayable,
     },
     notes: notesOf(input, losses),

@@ -106,6 +106,8 @@ export type InputReport = {
   readonly bytes: number
   readonly position: string
   readonly alreadyThere: bigint
+  /** Values cut to microseconds, as their column allows. */
+  readonly valuesCut: number
   readonly exactlyOnce: boolean
 }
 

@@ -42,6 +42,7 @@ function receipt(over: Partial<Receipt> = {}): Receipt {
         bytes: 446_166,
         position: '446166',
         alreadyThere: 0n,
+        valuesCut: 0,
         exactlyOnce: true,
       },
     ],
@@ -121,6 +122,16 @@ test('says that there is nothing to do, and how much was there', async () => {
   )
 })
 
+test('counts values that were cut, and one record that was there', async () => {
+  const cut = receipt({
+    rowsBefore: 1n,
+    inputs: [3, 4].map((valuesCut) => ({ ...receipt().inputs[0]!, valuesCut })),
+  })
+  const { out } = await tier(telling(cut))
+  assert.match(out, /^✓ 5,000 records of 2 inputs → demo\.flights in 0\.4 s \(1 was there\)\n/)
+  assert.match(out, /\n {2}cut {7}7 values to microseconds, as declared\n/)
+})
+
 test('sums up many buckets, several rounds and what was set aside', async () => {
   const buckets = Array.from({ length: 16 }, (_, bucket) => ({
     bucket,
@@ -165,6 +176,7 @@ test('writes sluice.receipt/1 with all its keys', async () => {
         bytes: 446166,
         position: '446166',
         already_there: 0,
+        values_cut: 0,
         exactly_once: true,
       },
     ],
