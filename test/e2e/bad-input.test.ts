@@ -6,7 +6,9 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -253,16 +255,21 @@ test('a full disk ends the run with the rounds that are in; after that it goes o
     const first = await sluice(tierIds, { cwd })
     assert.equal(first.exit, 0, first.stderr)
     spawnSync('dd', ['if=/dev/zero', `of=${lake}/filler`, 'bs=64k', 'count=1000'])
+    const before = readdirSync(lake, { recursive: true })
     writeFileSync(join(cwd, 'ids.ndjson'), `${ids}{"id":4}\n`)
     const full = await sluice(tierIds, { cwd })
+    const needed = /\((\d+) kB needed at most/.exec(full.stderr)?.[1] ?? ''
     requireSays(full, {
       exit: 5,
-      says: `error: ./lake: disk full while writing bucket 0 of demo.ids (0 B free)
+      says: `error: ./lake: disk full while writing bucket 0 of demo.ids (${needed} kB needed at most, 0 B free)
   state  3 records were in the lake before; this run added nothing
   fix    free space, run again: it goes on at record 3`,
       code: 'DISK_FULL',
     })
-    spawnSync('rm', [join(lake, 'filler')])
+    assert.deepEqual(readdirSync(lake, { recursive: true }), before)
+    // As much room as it said is enough.
+    const { size } = statSync(join(lake, 'filler'))
+    truncateSync(join(lake, 'filler'), size - Number(needed) * 1000)
     const after = await sluice(tierIds, { cwd })
     assert.match(after.stdout, /^✓ 1 record → demo\.ids in .* \(3 were there\)\n/)
   } finally {

@@ -10,6 +10,7 @@ import {
   type SessionTable,
   TieringSession,
 } from '../tiering-session.ts'
+import { diskNeeded } from './disk-need.ts'
 import type { IngestContext } from './ingest-input.ts'
 import { lakeNotes } from './lake-notes.ts'
 import { Quarantine } from './quarantine.ts'
@@ -112,6 +113,11 @@ export class Attempt {
       quarantineFolder: this.#quarantine.folder,
       error,
     })
+  }
+
+  /** What tiering the rest of the log takes on a disk at most; undefined when nothing was opened. */
+  async diskNeeded(): Promise<number | undefined> {
+    return this.#opened && (await diskNeeded(this.#session.source, this.#opened))
   }
 
   async #open(): Promise<SessionTable> {

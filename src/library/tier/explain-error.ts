@@ -13,6 +13,8 @@ export type Reached = {
   /** Records in the lake now; undefined before the table was opened. */
   readonly records: bigint | undefined
   readonly snapshotId: bigint | undefined
+  /** Bytes on a disk that the rest of the log takes at most. */
+  readonly diskNeeded: number | undefined
 }
 
 /** Adds to an error what only the run knows: what is in the lake, and why the disk refused. */
@@ -63,12 +65,19 @@ async function diskFull(error: SluiceError, reached: Reached): Promise<SluiceErr
   const what = typeof bucket === 'number' ? `bucket ${String(bucket)}` : 'metadata'
   const folder = pathOf(reached.warehouse)
   const free = await freeBytes(folder)
-  const left = free === undefined ? '' : ` (${formatBytes(free)} free)`
+  const needed = reached.diskNeeded
+  const sizes = [
+    ...(needed === undefined ? [] : [`${formatBytes(needed)} needed at most`]),
+    ...(free === undefined ? [] : [`${formatBytes(free)} free`]),
+  ]
+  const left = sizes.length === 0 ? '' : ` (${sizes.join(', ')})`
   const at =
     reached.records === undefined || reached.records === 0n
       ? ''
       : `: it goes on at record ${formatCount(reached.records)}`
-  return again(error, `${folder}: disk full while writing ${what} of ${reached.table}${left}`, {
+  const message = `${folder}: disk full while writing ${what} of ${reached.table}${left}`
+  return again(error, message, {
+    details: { ...error.details, needed_bytes: needed, free_bytes: free },
     state: stateOf(reached),
     fix: `free space, run again${at}`,
   })
@@ -80,14 +89,14 @@ function stateOf({ rounds, records }: Reached): string {
   if (first === undefined || last === undefined) {
     if (records === undefined) return 'nothing was written'
     return records === 0n
-      ? 'the table is made and empty; this round added nothing'
+      ? 'the table is made and empty; this round left nothing'
       : `${formatCount(records)} records were in the lake before; this run added nothing`
   }
   const which =
     first.round === last.round
       ? `round ${String(first.round)} is`
       : `rounds ${String(first.round)} to ${String(last.round)} are`
-  return `${which} in the lake; this round added nothing`
+  return `${which} in the lake; this round left nothing`
 }
 
 function again(error: SluiceError, message: string, options: ErrorOptions): SluiceError {

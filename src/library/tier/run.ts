@@ -34,6 +34,7 @@ export async function tierInputs(
     rounds: receipt.rounds,
     records: undefined,
     snapshotId: undefined,
+    diskNeeded: undefined,
   }
   const target = await orStopped(openTarget(request, hooks, lake, ports), hooks.signal).catch(
     async (error: unknown) => {
@@ -62,7 +63,9 @@ export async function tierInputs(
     if (error === undefined) return end
     const { snapshotId } = end
     const records = end.rowsBefore + end.rows
-    return { ...end, error: await explainError(error, { ...reached, records, snapshotId }) }
+    const diskNeeded = await attempt.diskNeeded()
+    const at = { ...reached, records, snapshotId, diskNeeded }
+    return { ...end, error: await explainError(error, at) }
   }
 }
 
