@@ -26,7 +26,10 @@ function quoteIntegers(value: JsonValue): JsonValue {
   return value
 }
 
-/** Anything as JSON: what has no JSON form is shown as text, what is deep is cut. For `details`. */
+/**
+ * Anything as JSON: what has no JSON form is shown as text, what is deep is cut. For `details`, whose
+ * names are those of the library; keys of a map are data.
+ */
 export function asJson(value: unknown, depth = 0): JsonValue {
   if (value === null || value === undefined) return null
   if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'bigint') {
@@ -45,7 +48,9 @@ export function asJson(value: unknown, depth = 0): JsonValue {
   if (typeof value !== 'object') return `<${typeof value}>`
   if (value instanceof Secret) return value.toJSON()
   const object: Record<string, JsonValue> = {}
-  for (const [key, member] of Object.entries(value)) object[key] = asJson(member, depth + 1)
+  for (const [key, member] of Object.entries(value)) {
+    object[snakeCase(key)] = asJson(member, depth + 1)
+  }
   return object
 }
 

@@ -43,7 +43,9 @@ test('shows an error as what is wrong and then only the lines that add something
 })
 
 test('writes one JSON document on failure too', async () => {
-  const error = new SluiceError('COMMIT_UNKNOWN', 'no answer', { details: { round: 7n } })
+  const error = new SluiceError('COMMIT_UNKNOWN', 'no answer', {
+    details: { round: 7n, planHead: { snapshotId: 8n }, ends: new Map([['aB', 1n]]) },
+  })
   const { exit, out } = await runCli([...tier, '--json'], {}, failing(error))
   assert.equal(exit, 4)
   assert.deepEqual(JSON.parse(out), {
@@ -53,7 +55,7 @@ test('writes one JSON document on failure too', async () => {
       code: 'COMMIT_UNKNOWN',
       message: 'no answer',
       effect: 'unknown',
-      details: { round: 7 },
+      details: { round: 7, plan_head: { snapshot_id: 8 }, ends: { aB: 1 } },
       fix: null,
       exit: 4,
     },
