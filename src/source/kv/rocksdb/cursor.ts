@@ -8,14 +8,18 @@ const entriesDefault = 1_024
 /** Reads the rows of a session, in order. */
 export class RocksDbCursor implements KvCursor {
   readonly #rows: Rows
-  readonly #wrap: (error: unknown) => Error
+  readonly #explain: (error: unknown) => Promise<unknown>
   readonly #closed: Promise<void>
   #error: Error | undefined
   #isOver = false
   #wake: () => void = () => undefined
 
-  constructor(session: Session, range: IteratorRange, wrap: (error: unknown) => Error) {
-    this.#wrap = wrap
+  constructor(
+    session: Session,
+    range: IteratorRange,
+    explain: (error: unknown) => Promise<unknown>,
+  ) {
+    this.#explain = explain
     this.#rows = session.iterator(range, { capacity: pieceRows })
     this.#closed = new Promise((resolve) => {
       this.#rows.on('close', () => {
@@ -53,7 +57,7 @@ export class RocksDbCursor implements KvCursor {
         })
       }
     }
-    if (this.#error !== undefined) throw this.#wrap(this.#error)
+    if (this.#error !== undefined) throw await this.#explain(this.#error)
     return keys.length === 0 ? undefined : { keys, values }
   }
 

@@ -14,6 +14,8 @@ export type DatabaseOpening = {
   readonly createIfMissing: boolean
   /** Bounds how many of its files RocksDB keeps open; -1 for no bound. */
   readonly maxOpenFiles: number
+  /** Files that are there, to explain why no more can be opened. */
+  readonly files: number
 }
 
 /** An open database, with a session for each family by name. */
@@ -29,7 +31,7 @@ const bitsPerKey = 10
 /** @throws SluiceError what the folder or the limits of the process do not allow */
 export async function openDatabase(
   binding: Binding,
-  { folder, families, createIfMissing, maxOpenFiles }: DatabaseOpening,
+  { folder, families, createIfMissing, maxOpenFiles, files }: DatabaseOpening,
 ): Promise<OpenDatabase> {
   const [first, ...others] = families.map(({ name, options }) => {
     return new binding.ColumnFamily(name, familyOptions(binding, options))
@@ -53,7 +55,7 @@ export async function openDatabase(
     // The binding closes what it could not open; this waits until it has.
     await database.close().catch(() => undefined)
     const names = families.map(({ name }) => name)
-    throw rocksDbError(error, folder, { families: names, files: 0, maxOpenFiles })
+    throw rocksDbError(error, folder, { families: names, files, maxOpenFiles })
   }
 }
 

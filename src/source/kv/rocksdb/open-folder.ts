@@ -5,8 +5,8 @@ import type { FamilyOptions } from '../ports.ts'
 import type { Binding, Database, Session } from './binding.ts'
 import { checkWal } from './check-wal.ts'
 import { type NamedFamily, type OpenDatabase, openDatabase } from './database.ts'
-import { readManifest } from './manifest.ts'
-import type { DescriptorUse } from './rocksdb-errors.ts'
+import { type Manifest, readManifest } from './manifest.ts'
+import { type DescriptorUse, rocksDbError } from './rocksdb-errors.ts'
 import { lockName, lockStore, type StoreLock } from './store-lock.ts'
 import { noteName, readNote, type StoreNote, writeNote } from './store-note.ts'
 
@@ -39,7 +39,7 @@ export class OpenFolder {
   #note: StoreNote
   #open: OpenDatabase
 
-  private constructor(
+  constructor(
     { folder, maxOpenFiles }: FolderOpening,
     parts: {
       readonly binding: Binding
@@ -60,40 +60,19 @@ export class OpenFolder {
 
   /** @throws SluiceError FAMILY_ORPHANED, DATA_CORRUPT, STORE_UNAVAILABLE when it is open already */
   static async open(binding: Binding, opening: FolderOpening): Promise<OpenFolder> {
-    const { folder, storeId, families, maxOpenFiles } = opening
-    await mkdir(folder, { recursive: true })
-    const lock = await lockStore(folder)
+    const { folder, families, maxOpenFiles } = opening
     try {
-      const manifest = await readManifest(folder)
-      const before = await readNote(folder)
-      if (manifest === undefined) await refuseRemains(folder, before)
-      else await checkWal(folder, manifest, before?.wal)
-      const stored = manifest?.families.map(({ name }) => name) ?? []
-      const retired = (before?.retired ?? []).filter(
-        (name) => stored.includes(name) && !isNamed(families, name),
-      )
-      refuseOrphans(folder, stored, [...families.map(({ name }) => name), ...retired])
-      const all = [...families, ...retired.map((name) => ({ name, options: retiredOptions }))]
-      const createIfMissing = manifest === undefined
-      const open = await openDatabase(binding, {
-        folder,
-        families: all,
-        createIfMissing,
-        maxOpenFiles,
-      })
+      await mkdir(folder, { recursive: true })
+      const lock = await lockStore(folder)
       try {
-        const origins = before?.origins ?? []
-        const wal = { manifest: await manifestName(folder), log: open.log }
-        const note = { storeId: before?.storeId ?? storeId, origins, retired, wal }
-        await writeNote(folder, note)
-        return new OpenFolder(opening, { binding, lock, families: all, note, open })
+        return await openLocked(binding, opening, lock)
       } catch (error) {
-        await open.database.close({ force: true })
+        await lock.release()
         throw error
       }
     } catch (error) {
-      await lock.release()
-      throw error
+      const names = families.map(({ name }) => name)
+      throw rocksDbError(error, folder, { families: names, files: 0, maxOpenFiles })
     }
   }
 
@@ -116,9 +95,9 @@ export class OpenFolder {
     return session
   }
 
-  descriptorUse(): DescriptorUse {
+  descriptorUse(files: number): DescriptorUse {
     const families = this.#families.map(({ name }) => name)
-    return { families, files: 0, maxOpenFiles: this.#maxOpenFiles }
+    return { families, files, maxOpenFiles: this.#maxOpenFiles }
   }
 
   /** How many of so many files are open. */
@@ -139,6 +118,7 @@ export class OpenFolder {
     for (const session of this.#open.sessions.values()) await session.flush()
     const retired = this.#note.retired.filter((name) => name !== family.name)
     await this.#write({ ...this.#note, retired: [...retired, family.name] })
+    const manifest = await readManifest(this.folder)
     await this.#open.database.close({ force: true })
     const others = this.#families.filter(({ name }) => name !== family.name)
     const families = [...others, family]
@@ -147,6 +127,7 @@ export class OpenFolder {
       families,
       createIfMissing: false,
       maxOpenFiles: this.#maxOpenFiles,
+      files: fileCount(manifest),
     })
     this.#families = families
     const wal = { manifest: await manifestName(this.folder), log: this.#open.log }
@@ -164,14 +145,49 @@ export class OpenFolder {
   }
 }
 
+async function openLocked(
+  binding: Binding,
+  opening: FolderOpening,
+  lock: StoreLock,
+): Promise<OpenFolder> {
+  const { folder, storeId, families, maxOpenFiles } = opening
+  const manifest = await readManifest(folder)
+  const before = await readNote(folder)
+  if (manifest === undefined) await refuseRemains(folder, before)
+  else await checkWal(folder, manifest, before?.wal)
+  const stored = manifest?.families.map(({ name }) => name) ?? []
+  const retired = (before?.retired ?? []).filter(
+    (name) => stored.includes(name) && !families.some((family) => family.name === name),
+  )
+  refuseOrphans(folder, stored, [...families.map(({ name }) => name), ...retired])
+  const all = [...families, ...retired.map((name) => ({ name, options: retiredOptions }))]
+  const open = await openDatabase(binding, {
+    folder,
+    families: all,
+    createIfMissing: manifest === undefined,
+    maxOpenFiles,
+    files: fileCount(manifest),
+  })
+  try {
+    const wal = { manifest: await manifestName(folder), log: open.log }
+    const origins = before?.origins ?? []
+    const note = { storeId: before?.storeId ?? storeId, origins, retired, wal }
+    await writeNote(folder, note)
+    return new OpenFolder(opening, { binding, lock, families: all, note, open })
+  } catch (error) {
+    await open.database.close({ force: true })
+    throw error
+  }
+}
+
+function fileCount(manifest: Manifest | undefined): number {
+  return (manifest?.families ?? []).reduce((sum, { files }) => sum + files.size, 0)
+}
+
 async function manifestName(folder: string): Promise<string> {
   const manifest = await readManifest(folder)
   check(manifest !== undefined, 'an open store has a manifest')
   return manifest.name
-}
-
-function isNamed(families: readonly NamedFamily[], name: string): boolean {
-  return families.some((family) => family.name === name)
 }
 
 /** The binding would refuse such a store as well, after it began to open it. */

@@ -20,9 +20,7 @@ export function rocksDbError(error: unknown, folder: string, use?: DescriptorUse
   const text = textOf(error)
   const store = `KV store ${folder}`
   const errno = errnoOf(error)
-  if (/too many open files/i.test(text) || errno === 'EMFILE' || errno === 'ENFILE') {
-    return tooManyOpenFiles(store, { use, cause: error })
-  }
+  if (isTooManyOpenFiles(error)) return tooManyOpenFiles(store, { use, cause: error })
   const options = { details: { folder, text }, cause: error } satisfies ErrorOptions
   if (/no space left|disk quota|file too large/i.test(text) || errno === 'ENOSPC') {
     return new SluiceError('DISK_FULL', `${store}: disk full`, {
@@ -46,6 +44,12 @@ export function rocksDbError(error: unknown, folder: string, use?: DescriptorUse
     return new SluiceError('STORE_DENIED', `${store}: ${withoutFolder(text, folder)}`, options)
   }
   return new SluiceError('STORE_UNAVAILABLE', `${store}: ${withoutFolder(text, folder)}`, options)
+}
+
+/** Asked for apart, because what to say of it is found out only then. */
+export function isTooManyOpenFiles(error: unknown): boolean {
+  const errno = errnoOf(error)
+  return errno === 'EMFILE' || errno === 'ENFILE' || /too many open files/i.test(textOf(error))
 }
 
 export function inUse(store: string, options: ErrorOptions = {}): SluiceError {

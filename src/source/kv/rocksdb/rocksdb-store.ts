@@ -8,7 +8,7 @@ import { type TakenCheckpoint, takeCheckpoint } from './checkpoint.ts'
 import { boundsOf, emptyCursor, laterCursor, RocksDbCursor } from './cursor.ts'
 import { fileSizes, flushableOf, heldOf } from './family-figures.ts'
 import type { OpenFolder } from './open-folder.ts'
-import { rocksDbError } from './rocksdb-errors.ts'
+import { isTooManyOpenFiles, rocksDbError } from './rocksdb-errors.ts'
 import { StoreSnapshot } from './snapshot.ts'
 import { writeTogether } from './write-batch.ts'
 
@@ -59,7 +59,7 @@ export class RocksDbStore implements EngineStore {
       const values = await Promise.all(reads)
       return values.map((value) => value ?? undefined)
     } catch (error) {
-      throw this.#error(error)
+      throw await this.#error(error)
     }
   }
 
@@ -144,7 +144,7 @@ export class RocksDbStore implements EngineStore {
       taken = await takeCheckpoint(own, note, folder)
     } catch (error) {
       // That the checkpoint has no room is nothing to the store.
-      throw this.#error(error)
+      throw await this.#error(error)
     } finally {
       await this.#change(() => database.resume())
     }
@@ -184,10 +184,8 @@ export class RocksDbStore implements EngineStore {
 
   async descriptors(): Promise<number> {
     await this.#reopened()
-    const sessions = [...this.#opened.sessions.values()]
-    const counts = await Promise.all(sessions.map(async (each) => (await fileSizes(each)).length))
-    const files = counts.reduce((sum, count) => sum + count, 0)
-    return sessions.length + this.#opened.openFilesMost(files) + fixedDescriptors
+    const families = this.#opened.sessions.size
+    return families + this.#opened.openFilesMost(await this.#fileCount()) + fixedDescriptors
   }
 
   async close(): Promise<void> {
@@ -205,7 +203,7 @@ export class RocksDbStore implements EngineStore {
     try {
       return await action()
     } catch (error) {
-      const failure = this.#error(error)
+      const failure = await this.#error(error)
       this.#failure = failure
       throw failure
     }
@@ -215,7 +213,7 @@ export class RocksDbStore implements EngineStore {
     try {
       return await taken.finish()
     } catch (error) {
-      throw this.#error(error)
+      throw await this.#error(error)
     }
   }
 
@@ -227,6 +225,13 @@ export class RocksDbStore implements EngineStore {
   async #flushAll(): Promise<void> {
     for (const { session } of this.#open()) await session.flush()
     this.#walBytes = 0
+  }
+
+  /** Of all families, the retired ones too. */
+  async #fileCount(): Promise<number> {
+    const sessions = [...this.#opened.sessions.values()]
+    const counts = await Promise.all(sessions.map(async (each) => (await fileSizes(each)).length))
+    return counts.reduce((sum, count) => sum + count, 0)
   }
 
   async #reopened(): Promise<void> {
@@ -280,14 +285,16 @@ export class RocksDbStore implements EngineStore {
     )
   }
 
-  #error(error: unknown): SluiceError {
-    return rocksDbError(error, this.#opened.folder, this.#opened.descriptorUse())
+  async #error(error: unknown): Promise<SluiceError> {
+    const { folder } = this.#opened
+    if (!isTooManyOpenFiles(error)) return rocksDbError(error, folder)
+    return rocksDbError(error, folder, this.#opened.descriptorUse(await this.#fileCount()))
   }
 }
 
 async function lastKey(session: Session): Promise<Uint8Array | undefined> {
   const cursor = new RocksDbCursor(session, { reverse: true, limit: 1 }, (error) =>
-    error instanceof Error ? error : new Error(String(error)),
+    Promise.resolve(error),
   )
   const last = await cursor.next(1)
   await cursor.close()

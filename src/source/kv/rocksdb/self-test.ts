@@ -36,7 +36,7 @@ export async function selfTest(binding: Binding): Promise<void> {
 
 async function tryBatch(binding: Binding, folder: string): Promise<void> {
   const families = names.map((name) => ({ name, options }))
-  const opening = { folder, families, createIfMissing: true, maxOpenFiles: -1 }
+  const opening = { folder, families, createIfMissing: true, maxOpenFiles: -1, files: 0 }
   const { database, sessions, log } = await openDatabase(binding, opening)
   try {
     const [, left, right] = names.flatMap((name) => sessions.get(name) ?? [])
