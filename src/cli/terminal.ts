@@ -81,8 +81,9 @@ export function openTerminal(options: TerminalOptions): Terminal {
   const widthOf = (): number => {
     const told = Number(environment['COLUMNS'])
     if (Number.isInteger(told) && told > 0) return told
-    return stdout.columns ?? stderr.columns ?? 80
+    return sizeOr(80, stdout.columns, stderr.columns)
   }
+  const rowsOf = (): number => sizeOr(24, stderr.rows)
   const erase = (): void => {
     if (drawn.length > 0) stderr.write(`\u001b[${drawn.length}A\u001b[J`)
     drawn = []
@@ -106,7 +107,7 @@ export function openTerminal(options: TerminalOptions): Terminal {
       return widthOf()
     },
     get rows() {
-      return stderr.rows ?? 24
+      return rowsOf()
     },
     isLive,
     isQuiet: options.quiet,
@@ -127,7 +128,7 @@ export function openTerminal(options: TerminalOptions): Terminal {
       if (!isLive || (when === 'soon' && now() - drawnAt < redrawEveryMs)) return
       const width = Math.max(20, widthOf() - 1)
       // Lines that scroll out of the window could not be taken back.
-      const kept = lines.slice(0, Math.max(1, (stderr.rows ?? 24) - 1))
+      const kept = lines.slice(0, Math.max(1, rowsOf() - 1))
       const first = drawnAt === Number.NEGATIVE_INFINITY ? '\u001b[?25l' : ''
       const up = drawn.length > 0 ? `\u001b[${drawn.length}A` : ''
       const text = kept.map((line) => `${cutVisible(line, width)}\u001b[K\n`).join('')
@@ -160,6 +161,11 @@ export function openTerminal(options: TerminalOptions): Terminal {
     if (drawnAt !== Number.NEGATIVE_INFINITY) stderr.write('\u001b[?25h')
     drawnAt = Number.NEGATIVE_INFINITY
   }
+}
+
+/** The first size that is known; a terminal that does not know its own says 0. */
+function sizeOr(otherwise: number, ...sizes: readonly (number | undefined)[]): number {
+  return sizes.find((size) => size !== undefined && size > 0) ?? otherwise
 }
 
 function isSet(value: string | undefined): boolean {
