@@ -187,8 +187,12 @@ export interface LakeTable {
 }
 
 export interface LakeCatalog {
-  /** @returns undefined when there is no such table. */
-  open(name: TableName): Promise<LakeTable | undefined>
+  /**
+   * @param access `read`, the default, writes nothing at all; `write` also mends what a writer that
+   * was killed left behind.
+   * @returns undefined when there is no such table.
+   */
+  open(name: TableName, access?: 'read' | 'write'): Promise<LakeTable | undefined>
   /** Creates the table, or opens it when another process was faster. */
   create(
     definition: TableDefinition,

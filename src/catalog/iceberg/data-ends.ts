@@ -15,6 +15,8 @@ export async function dataEnds(
   table: LoadedTable,
 ): Promise<ReadonlyMap<Bucket, bigint> | undefined> {
   if (table.head === undefined) return new Map()
+  // A changelog's last offset may be a delete, which leaves no row.
+  if (table.primaryKey.length > 0) return undefined
   const offsets = table.fields.find((field) => field.name === systemColumns.offset)
   if (offsets === undefined) return undefined
   const scan = await scanTable(store, folder, { snapshot: table.head })

@@ -32,15 +32,16 @@ export function fileCatalog(options: FileCatalogOptions): LakeCatalog {
   const tableAt = (
     name: TableName,
     folder: string,
+    access: 'read' | 'write',
   ): { table: IcebergTable; register: Register } => {
-    const register = numberedRegister(store, folder)
+    const register = numberedRegister(store, folder, { mendsHint: access === 'write' })
     return { register, table: new IcebergTable({ ...options, name, folder, register }) }
   }
 
-  const open = async (name: TableName): Promise<LakeTable | undefined> => {
+  const open: LakeCatalog['open'] = async (name, access = 'read') => {
     checkTableName(name)
     const folder = tableFolder(warehouse, name)
-    const { table, register } = tableAt(name, folder)
+    const { table, register } = tableAt(name, folder, access)
     if ((await register.head()) !== undefined) return table
     const foreign = await findMetadata(store, folder)
     if (foreign === undefined) return undefined
@@ -55,7 +56,7 @@ export function fileCatalog(options: FileCatalogOptions): LakeCatalog {
     open,
 
     async create(definition) {
-      const present = await open(definition.name)
+      const present = await open(definition.name, 'write')
       if (present !== undefined) return { table: present, created: false }
       await refuseName(store, warehouse, definition.name)
       return createTable(definition)
@@ -71,7 +72,7 @@ export function fileCatalog(options: FileCatalogOptions): LakeCatalog {
     definition: TableDefinition,
   ): Promise<{ readonly table: LakeTable; readonly created: boolean }> {
     const folder = tableFolder(warehouse, definition.name)
-    const { table, register } = tableAt(definition.name, folder)
+    const { table, register } = tableAt(definition.name, folder, 'write')
     const metadata = createTableMetadata(definition, {
       location: folder,
       random: options.ids.bits128(),

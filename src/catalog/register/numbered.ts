@@ -27,8 +27,16 @@ export interface NumberedRegister {
   create(version: number, body: Uint8Array): Promise<CreateVersion>
 }
 
-/** @param table Location of the table's folder, without a trailing slash. */
-export function numberedRegister(store: ObjectStore, table: string): NumberedRegister {
+/**
+ * @param table Location of the table's folder, without a trailing slash.
+ * @param mendsHint Brings a hint up to date that lies behind the head. Its writer was killed, or had no
+ * answer, right after the swap; engines that trust the hint would stay at the version before.
+ */
+export function numberedRegister(
+  store: ObjectStore,
+  table: string,
+  { mendsHint }: { readonly mendsHint: boolean } = { mendsHint: false },
+): NumberedRegister {
   const locationOf = (version: number): string =>
     `${table}/metadata/v${String(version)}.metadata.json`
   const hint = `${table}/metadata/version-hint.text`
@@ -37,9 +45,16 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
   const exists = async (version: number): Promise<boolean> =>
     version > 0 && (await store.size(locationOf(version))) !== undefined
 
+  const landed = async (version: number): Promise<CreateVersion> => {
+    known = version
+    await writeHint(store, hint, version)
+    return { kind: 'applied' }
+  }
+
   return {
     async head(): Promise<VersionFile | undefined> {
-      let version = Math.max(known, await hinted(store, hint))
+      const shown = await hinted(store, hint)
+      let version = Math.max(known, shown)
       if (!(await exists(version))) version = await listed(store, table)
       if (version === 0) return undefined
       while (await exists(version + 1)) version += 1
@@ -48,6 +63,7 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
         throw new SluiceError('TABLE_MISSING', `${table}: removed while it was being read`)
       }
       known = version
+      if (mendsHint && version > shown) await writeHint(store, hint, version)
       return { version, location: locationOf(version), body }
     },
 
@@ -59,11 +75,7 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
       }
       const location = locationOf(version)
       const outcome = await store.createIfAbsent(location, body, { makeFolders: version === 1 })
-      if (outcome.kind === 'applied') {
-        known = version
-        await writeHint(store, hint, version)
-        return outcome
-      }
+      if (outcome.kind === 'applied') return await landed(version)
       if (outcome.kind === 'rejected' && outcome.reason === 'contended') return { kind: 'rejected' }
       // A name that is taken may be taken by this very request, sent twice below us (NFS repeats a
       // link whose reply was lost), and an unknown outcome is resolved by reading.
@@ -74,7 +86,8 @@ export function numberedRegister(store: ObjectStore, table: string): NumberedReg
         return { kind: 'unknown', cause }
       }
       if (found !== undefined) {
-        return Buffer.compare(found, body) === 0 ? { kind: 'applied' } : { kind: 'rejected' }
+        if (Buffer.compare(found, body) !== 0) return { kind: 'rejected' }
+        return await landed(version)
       }
       if (outcome.kind === 'unknown') return outcome
       return { kind: 'unknown', cause: new Error(`${location}: taken, yet not there`) }

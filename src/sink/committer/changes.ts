@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { DataFile, TableChange } from '../../catalog/ports.ts'
+import type { DataFile, DeleteFile, LiveDelete, TableChange } from '../../catalog/ports.ts'
 import {
   type Bucket,
   type CommitId,
@@ -29,6 +29,9 @@ export type RoundChange = {
   readonly source: string
   readonly ranges: readonly CommitRange[]
   readonly files: readonly DataFile[]
+  /** Of a primary-key table: rows that are replaced or deleted, derived for the base. */
+  readonly deletes?: readonly DeleteFile[]
+  readonly droppedDeletes?: readonly LiveDelete[]
   readonly final: boolean
   readonly forceFinished: boolean
   /** How far each input is once the lake holds everything below the given ends. */
@@ -77,7 +80,7 @@ export function roundChange(base: ReadVersion, round: RoundChange): TableChange 
 export function ledgerChange(
   base: ReadVersion,
   ledger: Ledger,
-  added: Pick<RoundChange, 'files' | 'forceFinished'> & {
+  added: Pick<RoundChange, 'files' | 'forceFinished' | 'deletes' | 'droppedDeletes'> & {
     /** More of the summary. */
     readonly notes?: ReadonlyMap<string, string>
   },
@@ -97,12 +100,15 @@ export function ledgerChange(
   if (added.forceFinished) summary.set(summaryKeys.forceFinished, 'true')
   for (const [key, value] of added.notes ?? []) summary.set(key, value)
   const id = snapshotOf(ledger.commit)
+  const { files, deletes = [], droppedDeletes = [] } = added
   return {
     snapshot: {
       id,
-      operation: 'append',
+      operation: deletes.length === 0 ? 'append' : files.length === 0 ? 'delete' : 'overwrite',
       summary,
-      files: added.files,
+      files,
+      ...(deletes.length === 0 ? {} : { deletes }),
+      ...(droppedDeletes.length === 0 ? {} : { droppedDeletes }),
       ...(isInline ? {} : { headerLedger: text }),
     },
     setProperties: new Map([

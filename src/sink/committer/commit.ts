@@ -51,7 +51,8 @@ export type CommitJob = {
   /** The first attempt may use the plan's version: nothing of ours is in flight yet, and the swap
    *  is bound to it. Every later attempt loads afresh. */
   readonly planned: ReadVersion
-  readonly build: (version: ReadVersion) => TableChange
+  /** What the commit changes on this version; what it throws ends the commit. */
+  readonly build: (version: ReadVersion) => TableChange | Promise<TableChange>
   /** A commit without a snapshot (a fence) is recognized by other means than the lineage. */
   readonly isLanded?: (version: ReadVersion) => boolean
 }
@@ -89,7 +90,7 @@ export async function commit(
           : judge(version, claim)
       if (verdict.kind !== 'apply') return settle(job, verdict, version, attempt, open.size > 0)
       if (attempt > limits.attemptsMax) break
-      const outcome = await held.lake.swap(version.table, job.build(version))
+      const outcome = await held.lake.swap(version.table, await job.build(version))
       switch (outcome.kind) {
         case 'applied':
           verifyLanded(outcome.table, version.table, job)

@@ -1,4 +1,4 @@
-import type { LakeTable } from '../../catalog/ports.ts'
+import type { DeleteFile, LakeTable, LiveDelete, LoadedTable } from '../../catalog/ports.ts'
 import {
   type CommitId,
   type Incarnation,
@@ -6,6 +6,7 @@ import {
   type TableId,
   type Epoch,
 } from '../../core/ids.ts'
+import type { SplitResult } from '../ports.ts'
 import type { Ledger } from './ledger.ts'
 import type { ReadVersion } from './progress.ts'
 import type { Token } from './token.ts'
@@ -29,8 +30,24 @@ export type HeldTable = {
   readonly resumedFrom: CommitId | undefined
   /** Own commits that this process knows to be in the lake, in their order. */
   readonly landed: CommitId[]
+  /** Of a primary-key table: how a round replaces the rows that the lake has. */
+  readonly upserts?: Upserts | undefined
   /** The holder before us may still be writing, so our first round begins with a fence. */
   fenceFirst: boolean
+}
+
+/** What the commit of a round needs to know of the rows it replaces. */
+export interface Upserts {
+  /** Writes the deletes of a round as they are on this very version. Asked for every attempt. */
+  deletesOf(
+    table: LoadedTable,
+    results: readonly SplitResult[],
+  ): Promise<{
+    readonly deletes: readonly DeleteFile[]
+    readonly droppedDeletes: readonly LiveDelete[]
+  }>
+  /** Told that a round landed. Never throws: what it misses is read from the lake later. */
+  applied(landed: LoadedTable, results: readonly SplitResult[]): Promise<void>
 }
 
 /** Takes a table over from what `version` shows: the newest process gets the highest token. */
@@ -39,6 +56,7 @@ export function holdTable(
   lake: LakeTable,
   sourceId: string,
   version: ReadVersion,
+  upserts?: Upserts,
 ): HeldTable {
   const ledger = ledgerOf(version)
   return {
@@ -50,6 +68,7 @@ export function holdTable(
     drawn: new Set(),
     resumedFrom: ledger?.commit,
     landed: [],
+    upserts,
     fenceFirst: version.claim !== undefined && !isFinished(version),
   }
 }

@@ -1,6 +1,6 @@
 import type { SluiceError } from '../../core/errors.ts'
 import type { Bucket, CommitId, Offset, SnapshotId } from '../../core/ids.ts'
-import { type LostReason, placeOfCommit } from './lineage.ts'
+import { type LostReason, placeOfCommit, reachesBack } from './lineage.ts'
 import type { ReadVersion } from './progress.ts'
 import { compareTokens, type Token, type TokenClaim } from './token.ts'
 
@@ -29,6 +29,11 @@ export type CommitClaim = {
    * Absent for a commit without rows, which may follow any.
    */
   readonly follows?: CommitId | 'nothing'
+  /**
+   * The round replaces rows that the version it was planned on has, so that one must still be below
+   * the head: after a rollback other rows count.
+   */
+  readonly replacesRows?: true
   /**
    * An operator's decision, made on a table whose progress is lost for this reason. What it was
    * decided by was seen on one history, so on another it does not hold.
@@ -96,6 +101,10 @@ export function judge(version: ReadVersion, claim: CommitClaim): Verdict {
   const newest = progress.kind === 'found' ? progress.ledger.commit : undefined
   if (claim.follows !== undefined && claim.follows !== (newest ?? 'nothing')) {
     return { kind: 'overtaken', by: newest }
+  }
+
+  if (claim.replacesRows === true && !reachesBack(table, claim.planHead)) {
+    return { kind: 'changed', what: 'history' }
   }
 
   if (table.schemaId !== claim.schemaId) return { kind: 'changed', what: 'schema' }

@@ -7,10 +7,10 @@ import type { LogSource } from '../../source/ports.ts'
 import type {
   Assignment,
   CommitResult,
-  LogSplit,
   RoundCommitter,
   RoundPlan,
   RoundPlanner,
+  Split,
   SplitResult,
 } from '../ports.ts'
 import { planSplits } from '../round/plan-splits.ts'
@@ -79,7 +79,7 @@ async function splitsOn(
   token: Token,
   table: TableId,
   ports: LakeCommitterPorts,
-): Promise<readonly LogSplit[]> {
+): Promise<readonly Split[]> {
   const name = held.lake.name.join('.')
   const { uuid } = version.table
   if (uuid !== held.tableUuid) {
@@ -95,7 +95,8 @@ async function splitsOn(
   const ledger = ledgerOf(version)
   follow(held, ledger?.commit, name)
   const ends = ledger === undefined ? new Map<Bucket, Offset>() : endsOf(ledger)
-  const splits = planSplits(name, await ports.source.ranges(table), ends)
+  const snapshots = await ports.source.kv?.newest(table)
+  const splits = planSplits(name, await ports.source.ranges(table), ends, snapshots)
   // A commit whose reply was lost is found here, and nowhere else is the log told.
   ports.source.committed(table, ends)
   return splits
@@ -191,16 +192,18 @@ async function commitRound(
         specId: version.table.specId,
         ranges,
         follows: ledgerOf(version)?.commit ?? 'nothing',
+        ...(held.upserts === undefined ? {} : { replacesRows: true }),
         drawn: held.drawn,
       },
       planned: version,
-      build: (base) =>
+      build: async (base) =>
         roundChange(base, {
           commit: id,
           token,
           source: held.sourceId,
           ranges,
           files: results.flatMap((result) => result.files),
+          ...(await held.upserts?.deletesOf(base.table, results)),
           final,
           forceFinished: !isWhole,
           inputs: (ends) => ports.source.inputs(plan.table.id, ends),
@@ -214,6 +217,7 @@ async function commitRound(
       // Continuity was judged on the version that was replaced, so the ends are the planned ones
       // and this round's: foreign commits carry them on unchanged.
       held.landed.push(id)
+      if (!end.alreadyApplied) await held.upserts?.applied(end.version, results)
       const before = ledgerOf(version)
       const ends = new Map<Bucket, Offset>(before === undefined ? [] : endsOf(before))
       for (const range of ranges) ends.set(range.bucket, range.end)
@@ -271,8 +275,11 @@ function rangesOf(plan: RoundPlan, results: readonly SplitResult[]): readonly Co
       result.start === split.start && result.end <= split.stop,
       'a result is a prefix of its split',
     )
-    check(BigInt(result.rows) === result.end - result.start, 'a result has one row for each offset')
-    if (result.end === result.start) continue
+    check(
+      result.touched !== undefined || BigInt(result.rows) === result.end - result.start,
+      'a result of a log has one row for each offset',
+    )
+    if (result.end === result.start && result.isSnapshot !== true) continue
     ranges.push({
       bucket: result.bucket,
       start: result.start,

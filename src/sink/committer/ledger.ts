@@ -4,10 +4,16 @@ import {
   bucket,
   type CommitId,
   commitId,
+  millis,
   type Offset,
   offset,
 } from '../../core/ids.ts'
-import type { BucketEnds, InputProgress, InputsProgress } from '../../source/ports.ts'
+import type {
+  BlockDigests,
+  BucketEnds,
+  InputProgress,
+  InputsProgress,
+} from '../../source/ports.ts'
 import { decodeToken, type Token } from './token.ts'
 
 /** What a snapshot of ours is for. Only a `round` adds rows. */
@@ -107,6 +113,16 @@ export function decodeLedger(text: string, where: string): Ledger {
   const list = (value: unknown, key: string): readonly unknown[] =>
     Array.isArray(value) ? value : fail(`${key} is not a list`)
 
+  const seen = (fields: Readonly<Record<string, unknown>>): Seen => {
+    const { tiered, blocks } = fields
+    return {
+      ...(tiered === undefined ? {} : { tieredAt: millis(Number(long(tiered, 'tiered'))) }),
+      ...(blocks === undefined
+        ? {}
+        : { blocks: decodeBlocks(blocks) ?? fail('blocks of an input are malformed') }),
+    }
+  }
+
   const input = (value: unknown): InputProgress => {
     const fields = record(value) ?? fail('an input is not an object')
     const notes = record(fields['notes'])
@@ -116,6 +132,7 @@ export function decodeLedger(text: string, where: string): Ledger {
       position: string(fields['position'], 'position'),
       records: long(fields['records'], 'records'),
       ...(fields['digest'] === undefined ? {} : { digest: string(fields['digest'], 'digest') }),
+      ...seen(fields),
       extra: new Map(
         list(fields['extra'], 'extra').map((each) => {
           const [which, count] = list(each, 'extra')
@@ -128,6 +145,7 @@ export function decodeLedger(text: string, where: string): Ledger {
             ahead: {
               position: string(ahead['position'], 'position'),
               digest: string(ahead['digest'], 'digest'),
+              ...seen(ahead),
             },
           }),
       ...(notes === undefined
@@ -180,15 +198,36 @@ export function decodeLedger(text: string, where: string): Ledger {
   }
 }
 
+/** What the ledger says of an input for the message when it is another one day. */
+type Seen = Pick<InputProgress, 'blocks' | 'tieredAt'>
+
+function encodeSeen({ blocks, tieredAt }: Seen): Readonly<Record<string, unknown>> {
+  return {
+    ...(tieredAt === undefined ? {} : { tiered: String(tieredAt) }),
+    ...(blocks === undefined ? {} : { blocks: [blocks.bytes, blocks.digests] }),
+  }
+}
+
+function decodeBlocks(value: unknown): BlockDigests | undefined {
+  const [bytes, digests] = Array.isArray(value) ? (value as readonly unknown[]) : []
+  if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 1) return undefined
+  if (typeof digests !== 'string' || !/^(?:[0-9a-f]{8})+$/.test(digests)) return undefined
+  return { bytes, digests }
+}
+
 function encodeInput(progress: InputProgress): Readonly<Record<string, unknown>> {
+  const { ahead } = progress
   const extra = [...progress.extra].sort(([a], [b]) => a - b)
   return {
     name: progress.name,
     position: progress.position,
     records: String(progress.records),
     ...(progress.digest === undefined ? {} : { digest: progress.digest }),
+    ...encodeSeen(progress),
     extra: extra.map(([each, count]) => [each, String(count)]),
-    ...(progress.ahead === undefined ? {} : { ahead: progress.ahead }),
+    ...(ahead === undefined
+      ? {}
+      : { ahead: { position: ahead.position, digest: ahead.digest, ...encodeSeen(ahead) } }),
     ...(progress.notes === undefined ? {} : { notes: progress.notes }),
   }
 }

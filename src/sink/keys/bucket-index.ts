@@ -102,33 +102,36 @@ export class BucketIndex {
     this.#next = 0
   }
 
-  /** A change to the index: nothing of it counts before `commit`. */
+  /** A change to the index: nothing of it counts before `commit`, and nothing is left of it without. */
   begin(): IndexChange {
-    const was = this.#named
-    let batch = this.#store.batch()
-    let isTorn = false
+    const store = this.#store
+    const added = new Map<string, number>()
+    const dropped = new Set<string>()
+    let next = this.#next
+    let batch = store.batch()
+    const write = async (): Promise<void> => {
+      await store.write(batch)
+      batch = store.batch()
+      for (const location of dropped) this.#dropFile(location)
+      for (const [location, number] of added) this.#addFile(location, number)
+      this.#next = next
+    }
     const settle = async (): Promise<void> => {
-      if (!isTorn) await this.#name(undefined)
-      isTorn = true
-      await this.#store.write(batch)
-      batch = this.#store.batch()
+      if (this.#named !== undefined) await this.#name(undefined)
+      await write()
     }
     return {
       addFile: (location) => {
-        const known = this.#numbers.get(location)
-        if (known !== undefined) return known
-        const number = this.#next
-        this.#next += 1
-        this.#numbers.set(location, number)
-        this.#locations.set(number, location)
+        const number = next
+        next += 1
+        added.set(location, number)
         batch.put(this.#files, numberKey(number), Buffer.from(location))
         return number
       },
       dropFile: (location) => {
         const number = this.#numbers.get(location)
-        if (number === undefined) return
-        this.#numbers.delete(location)
-        this.#locations.delete(number)
+        check(number !== undefined, 'a file that is dropped was known')
+        dropped.add(location)
         batch.delete(this.#files, numberKey(number))
       },
       put: async (key, file, row) => {
@@ -141,12 +144,22 @@ export class BucketIndex {
       },
       settle,
       commit: async (named) => {
-        check(was === this.#named || isTorn, 'an index has one change at a time')
-        batch.put(this.#progress, progressKey, progressValue(named, this.#next))
-        await this.#store.write(batch)
+        batch.put(this.#progress, progressKey, progressValue(named, next))
+        await write()
         this.#named = named
       },
     }
+  }
+
+  #addFile(location: string, number: number): void {
+    this.#numbers.set(location, number)
+    this.#locations.set(number, location)
+  }
+
+  #dropFile(location: string): void {
+    const number = this.#numbers.get(location)
+    this.#numbers.delete(location)
+    if (number !== undefined) this.#locations.delete(number)
   }
 
   async #name(named: Named | undefined): Promise<void> {
@@ -166,8 +179,7 @@ export class BucketIndex {
         entries.keys.forEach((key, at) => {
           const location = Buffer.from(entries.values[at] ?? []).toString('utf8')
           const number = Buffer.from(key).readUInt32BE(0)
-          this.#numbers.set(location, number)
-          this.#locations.set(number, location)
+          this.#addFile(location, number)
         })
       }
     } finally {

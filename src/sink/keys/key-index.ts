@@ -90,6 +90,12 @@ export class KeyIndex {
     }
   }
 
+  /** Lets go of what is in memory: the stores say what is true, or that nothing is. */
+  forget(): void {
+    this.#buckets.clear()
+    this.#seen = undefined
+  }
+
   async #open(bucket: Bucket): Promise<BucketIndex> {
     const known = this.#buckets.get(bucket)
     if (known !== undefined) return known

@@ -1,6 +1,6 @@
 import type { ObjectStore } from '../../catalog/store/object-store.ts'
 import { SluiceError } from '../../core/errors.ts'
-import { type Offset, offset } from '../../core/ids.ts'
+import { type Bucket, type Offset, offset } from '../../core/ids.ts'
 import { check } from '../../core/never.ts'
 import type { IdSource, Journal } from '../../core/ports.ts'
 import type { LogSource } from '../../source/ports.ts'
@@ -8,9 +8,19 @@ import type { PlanContext } from '../committer/lake-committer.ts'
 import { contextOf } from '../committer/lake-committer.ts'
 import { showToken } from '../committer/token.ts'
 import type { EncoderOptions, ParquetEncoder } from '../parquet/encoder.ts'
-import type { LogSplit, RoundPlan, SplitResult, SplitRunner, StopSignal } from '../ports.ts'
+import type {
+  LogSplit,
+  RoundPlan,
+  SnapshotSplit,
+  Split,
+  SplitResult,
+  SplitRunner,
+  StopSignal,
+} from '../ports.ts'
+import { bucketFolder } from '../writer/bucket-folder.ts'
+import { KeyedRows } from './keyed-rows.ts'
 import { RollingWriter } from '../writer/rolling-writer.ts'
-import { withSystemColumns } from '../writer/system-columns.ts'
+import { withSnapshotColumns, withSystemColumns } from '../writer/system-columns.ts'
 import type { WriterBudget } from '../writer/writer-budget.ts'
 
 export type SplitRunnerPorts = {
@@ -26,10 +36,7 @@ export type SplitRunnerPorts = {
 /** Reads the splits of a round from the log and writes them as Parquet files. */
 export function splitRunner(ports: SplitRunnerPorts): SplitRunner {
   return {
-    run: (plan, split, stop) => {
-      check(split.kind === 'log', 'a log table has no snapshot splits')
-      return runSplit(ports, plan, split, stop)
-    },
+    run: (plan, split, stop) => runSplit(ports, plan, split, stop),
     async discard(results): Promise<void> {
       for (const file of results.flatMap((result) => result.files)) {
         await removeQuietly(ports, file.location)
@@ -41,15 +48,31 @@ export function splitRunner(ports: SplitRunnerPorts): SplitRunner {
 async function runSplit(
   ports: SplitRunnerPorts,
   plan: RoundPlan,
-  split: LogSplit,
+  split: Split,
   stop: StopSignal,
 ): Promise<SplitResult> {
   const context = contextOf(plan)
+  const writer = writerOf(ports, context, split)
+  try {
+    const read =
+      split.kind === 'snapshot'
+        ? await readSnapshot(ports, plan, split, writer)
+        : await readLog(ports, plan, split, writer, stop)
+    const files = await writer.finish()
+    const rows = files.reduce((sum, file) => sum + file.rows, 0)
+    return { bucket: split.bucket, start: split.start, rows, files, ...read }
+  } catch (error) {
+    for (const location of await writer.abandon()) await removeQuietly(ports, location)
+    throw named(error, plan, split)
+  }
+}
+
+function writerOf(ports: SplitRunnerPorts, context: PlanContext, split: Split): RollingWriter {
   const { table } = context.version
   const options = ports.optionsFor(context)
   const random = ports.ids.bits128()
   let files = 0
-  const writer = new RollingWriter({
+  return new RollingWriter({
     store: ports.store,
     encoder: ports.encoderFor(context),
     encoderOptions: options,
@@ -59,47 +82,68 @@ async function runSplit(
     bucket: split.bucket,
     nextLocation: () => {
       files += 1
-      const folder = `${table.location}/data/${partitionFolder(context, split)}`
       const place = String(split.bucket).padStart(5, '0')
       const part = String(files).padStart(5, '0')
-      return `${folder}/${place}-${showToken(context.token)}-${random}-${part}.parquet`
+      const name = `${place}-${showToken(context.token)}-${random}-${part}.parquet`
+      return `${bucketFolder(table, split.bucket)}/${name}`
     },
   })
-  const pin = ports.source.pin(plan.table.id, split.bucket, split.start)
-  let end: Offset = split.start
-  let rows = 0
+}
+
+async function readLog(
+  { source }: SplitRunnerPorts,
+  plan: RoundPlan,
+  split: LogSplit,
+  writer: RollingWriter,
+  stop: StopSignal,
+): Promise<Pick<SplitResult, 'end' | 'touched'>> {
+  const { id } = plan.table
+  const { bucket, start } = split
+  const keyed = keyedRows(plan, bucket, writer)
+  const pin = source.pin(id, bucket, start)
+  let end: Offset = start
   try {
-    for await (const batch of ports.source.read(
-      plan.table.id,
-      split.bucket,
-      split.start,
-      split.stop,
-    )) {
+    for await (const batch of source.read(id, bucket, start, split.stop)) {
       check(batch.baseOffset === end, 'the log is read without gap or overlap')
-      await writer.write(withSystemColumns(batch, split.bucket))
+      if (keyed === undefined) await writer.write(withSystemColumns(batch, bucket))
+      else await keyed.add(batch)
       end = offset(end + BigInt(batch.records.length))
-      rows += batch.records.length
       // Looked at only here, so that a started split always commits at least one batch.
       if (stop.stopped) break
     }
     check(stop.stopped || end === split.stop, 'a split that was not stopped is read to its end')
-    return { bucket: split.bucket, start: split.start, end, rows, files: await writer.finish() }
-  } catch (error) {
-    for (const location of await writer.abandon()) await removeQuietly(ports, location)
-    throw named(error, plan, split)
+    return { end, ...(keyed === undefined ? {} : { touched: await keyed.finish() }) }
   } finally {
     pin.release()
   }
 }
 
-/**
- * Iceberg's folder of a partition; readers go by the manifest, people by the folder. Engines disagree
- * on whether `%` in a location is an escape, so what would need one becomes `_`.
- */
-function partitionFolder(context: PlanContext, split: LogSplit): string {
-  const key = context.version.table.bucketKey
-  const field = key === undefined ? '__bucket' : `${key}_bucket`
-  return `${field.replaceAll(/[^A-Za-z0-9_-]/g, '_')}=${String(split.bucket)}`
+/** The whole state of a bucket. No stop signal is looked at: a part of it would be worth nothing. */
+async function readSnapshot(
+  { source }: SplitRunnerPorts,
+  plan: RoundPlan,
+  split: SnapshotSplit,
+  writer: RollingWriter,
+): Promise<Pick<SplitResult, 'end' | 'isSnapshot' | 'touched'>> {
+  const keyed = keyedRows(plan, split.bucket, writer)
+  check(source.kv !== undefined && keyed !== undefined, 'a snapshot is of a primary-key table')
+  const lease = source.kv.lease(plan.table.id, split.snapshot)
+  try {
+    for await (const records of lease.read()) {
+      await keyed.addRows(records, withSnapshotColumns(records, split.bucket))
+    }
+    return { end: split.snapshot.offset, isSnapshot: true, touched: await keyed.finish() }
+  } finally {
+    lease.release()
+  }
+}
+
+/** @returns undefined for a log table, whose records are all rows */
+function keyedRows(plan: RoundPlan, bucket: Bucket, writer: RollingWriter): KeyedRows | undefined {
+  const { primaryKey, schema } = plan.table
+  if (primaryKey === undefined) return undefined
+  const keyColumns = primaryKey.map((name) => schema.fields.findIndex((each) => each.name === name))
+  return new KeyedRows({ bucket, keyColumns, write: (batch) => writer.write(batch) })
 }
 
 /** Nothing here was ever part of a commit, so it may go; what stays is the sweeper's. */
@@ -117,7 +161,7 @@ async function removeQuietly(ports: SplitRunnerPorts, location: string): Promise
 }
 
 /** Says which bucket of which table a failure of the store belongs to. */
-function named(error: unknown, plan: RoundPlan, split: LogSplit): unknown {
+function named(error: unknown, plan: RoundPlan, split: Split): unknown {
   if (!(error instanceof SluiceError) || error.code !== 'DISK_FULL') return error
   return new SluiceError(
     error.code,

@@ -1,11 +1,12 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { Bucket, Offset } from '../../core/ids.ts'
-import type { BucketEnds, BucketRange } from '../../source/ports.ts'
-import type { LogSplit } from '../ports.ts'
+import type { BucketEnds, BucketRange, KvSnapshot } from '../../source/ports.ts'
+import type { Split } from '../ports.ts'
 
 /**
  * One split for each bucket that has something new, ascending by bucket. `ends` is what the lake
- * holds; a bucket it does not name starts at the oldest record there is, which need not be 0.
+ * holds; a bucket it does not name starts with its KV snapshot, if the source has one, or else at the
+ * oldest record there is, which need not be 0. What came after the snapshot is the next round's.
  *
  * @throws SluiceError LOG_TRUNCATED when records that are not in the lake are gone from the log,
  *   SOURCE_BEHIND when the lake holds more than the log ever had, TABLE_REPLACED when the lake holds
@@ -15,11 +16,17 @@ export function planSplits(
   table: string,
   ranges: readonly BucketRange[],
   ends: BucketEnds,
-): readonly LogSplit[] {
+  snapshots: ReadonlyMap<Bucket, KvSnapshot> = new Map(),
+): readonly Split[] {
   refuseUnknownBuckets(table, ranges, ends)
-  return ranges.flatMap((range): LogSplit[] => {
+  return ranges.flatMap((range): Split[] => {
     const { bucket, end: stop } = range
     const end = ends.get(bucket)
+    const snapshot = end === undefined ? snapshots.get(bucket) : undefined
+    if (snapshot !== undefined) {
+      const { offset } = snapshot
+      return [{ kind: 'snapshot', bucket, snapshot, start: offset, stop: offset, isFirst: true }]
+    }
     if (end !== undefined) refuseGap(table, range, end)
     const start = end ?? range.earliest
     if (start >= stop) return []

@@ -118,12 +118,15 @@ export function takeBack(
 
 /**
  * Ends a round at its ceiling: splits nobody has begun are skipped, the caller tells the readers of
- * the others to stop. A round that is complete is not forced.
+ * the others to stop. A snapshot counts only as a whole, so its splits stay and are read to their
+ * end. A round that is complete is not forced.
  */
 export function forceRound(board: SplitBoard, key: RoundKey): SplitBoard {
   const round = board.rounds.get(key)
   if (round === undefined || round.open === 0) return board
-  const pending = board.pending.filter((waits) => waits.key !== key)
+  const pending = board.pending.filter(
+    (waits) => waits.key !== key || waits.split.kind === 'snapshot',
+  )
   const skipped = board.pending.length - pending.length
   const next: BoardRound = { ...round, open: round.open - skipped, endedEarly: true }
   return { ...board, pending, rounds: setRound(board, key, next) }
@@ -158,10 +161,10 @@ export function readersOf(board: SplitBoard, key: RoundKey): readonly number[] {
   return board.readers.flatMap((held, reader) => (held?.key === key ? [reader] : []))
 }
 
-/** What the round moves: results with records of the log in them, ascending by bucket. */
+/** What the round moves: results with records of the log in them or a snapshot, ascending by bucket. */
 export function movedResults(round: BoardRound): readonly SplitResult[] {
   return round.results
-    .filter((result) => result.end > result.start)
+    .filter((result) => result.end > result.start || result.isSnapshot === true)
     .sort((a, b) => a.bucket - b.bucket)
 }
 

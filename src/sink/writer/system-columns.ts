@@ -11,7 +11,6 @@ const microsMax = 2n ** 63n - 1n
  * log took the records, in microseconds, never the reader's clock.
  */
 export function withSystemColumns(batch: LogBatch, bucket: Bucket): ColumnBatch {
-  const { length, columns } = batch.records
   const micros = BigInt(batch.committedAt) * 1000n
   if (micros > microsMax) {
     throw new SluiceError(
@@ -19,9 +18,23 @@ export function withSystemColumns(batch: LogBatch, bucket: Bucket): ColumnBatch 
       `the commit time ${String(batch.committedAt)} is out of range`,
     )
   }
-  const offsets = new BigInt64Array(length)
+  const offsets = new BigInt64Array(batch.records.length)
   let next: bigint = batch.baseOffset
-  for (let i = 0; i < length; i += 1) offsets[i] = next++
+  for (let i = 0; i < offsets.length; i += 1) offsets[i] = next++
+  return withColumns(batch.records, bucket, offsets, micros)
+}
+
+/** Rows of a KV snapshot came by no change of the log that is known: offset and time are -1. */
+export function withSnapshotColumns(records: ColumnBatch, bucket: Bucket): ColumnBatch {
+  return withColumns(records, bucket, new BigInt64Array(records.length).fill(-1n), -1000n)
+}
+
+function withColumns(
+  { length, columns }: ColumnBatch,
+  bucket: Bucket,
+  offsets: BigInt64Array,
+  micros: bigint,
+): ColumnBatch {
   const [bucketField, offsetField, timestampField] = systemFields
   const column = { length, nullCount: 0, validity: undefined, bitOffset: 0 }
   const system: Column[] = []

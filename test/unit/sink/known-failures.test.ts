@@ -163,7 +163,7 @@ test('B-08 two snapshots of ours in one go: the newest of the lineage, not of th
       epoch: at + 1,
     }
     const job = await plan(held, round)
-    lake.apply(job.build(job.planned))
+    lake.apply(await job.build(job.planned))
     const entry = lake.newest.snapshots.get(job.claim.snapshotId)
     ok(entry !== undefined)
     made.push([entry.id, entry])
