@@ -154,6 +154,7 @@ function noteFamilies(
   for (const { name, resolved } of families) notes.notApplied(name, engine.name, resolved)
   const resolved = states.map((state) => state.resolved)
   notes.ceiling(resolved, share.total)
-  notes.smallLimit(resolved, share.writeBuffers)
+  // Where bytes are counted one by one, a buffer takes no more than what is put into it.
+  if (engine.flushAt < 1) notes.smallLimit(resolved, share.writeBuffers)
   notes.counted(states.map(({ name }) => name))
 }
