@@ -52,6 +52,20 @@ demo.flights  round 1 epoch 1.1  5,000 rows  TIME  snapshot ID
   assert.deepEqual(tree(cwd), before, 'nothing was written')
 })
 
+test('again after a kill between swap and hint, the hint names the newest version', async (t) => {
+  const cwd = scratchFolder(t)
+  copyFileSync(flightsPath, join(cwd, 'flights.ndjson'))
+  assert.equal((await sluice(flights, { cwd })).exit, 0)
+  const hint = join(cwd, 'lake/demo/flights/metadata/version-hint.text')
+  assert.equal(readFileSync(hint, 'utf8'), '2')
+  writeFileSync(hint, '1')
+  const read = await sluice(['progress', './lake', 'demo.flights'], { cwd })
+  assert.equal(read.exit, 0, read.stderr)
+  assert.equal(readFileSync(hint, 'utf8'), '1')
+  assert.equal((await sluice(flights, { cwd })).exit, 0)
+  assert.equal(readFileSync(hint, 'utf8'), '2')
+})
+
 test('a grown file adds its tail; renamed it is recognized, and a copy adds nothing', async (t) => {
   const cwd = scratchFolder(t)
   copyFileSync(flightsPath, join(cwd, 'flights.ndjson'))

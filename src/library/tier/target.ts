@@ -56,7 +56,7 @@ export async function openTarget(
   const declared = await declaredSchema(request)
   const { first, waiting } = await lookAtInputs(request, hooks, ports)
   await lake.requireSafe()
-  const existing = await lake.catalog.open(request.table)
+  const existing = await lake.catalog.open(request.table, 'write')
   if (existing !== undefined) {
     await closeFile(first)
     return existingTarget(request, existing, await existing.load(), declared, waiting)

@@ -43,6 +43,49 @@ test('a version that would fill a hole below another one is refused, one that wa
   equal((await register.create(2, Buffer.from('{"late":1}'))).kind, 'rejected')
 })
 
+test('a hint that a killed writer left behind is mended by the next writer, and by no reader', async () => {
+  const store = memoryStore(clock)
+  const catalog = fileCatalog({ store, warehouse: 'file:///lake', clock, ids: systemIds })
+  const name = ['demo', 't']
+  await catalog.create({
+    name,
+    schema: { fields: [{ name: 'n', type: { kind: 'bigint', nullable: false } }] },
+    bucketCount: 1,
+    properties: new Map(),
+  })
+  const metadata = 'file:///lake/demo/t/metadata'
+  const hint = async (): Promise<string> =>
+    Buffer.from((await store.read(`${metadata}/version-hint.text`)) ?? []).toString()
+  equal(await hint(), '1')
+  // It was killed between its swap and the hint.
+  const first = await store.read(`${metadata}/v1.metadata.json`)
+  await store.createIfAbsent(`${metadata}/v2.metadata.json`, first ?? Buffer.of())
+
+  await (await catalog.open(name))?.load()
+  equal(await hint(), '1')
+  await catalog.open(name, 'write')
+  equal(await hint(), '2')
+  // A hint beyond the newest version is not one that was left behind.
+  await store.putHint(`${metadata}/version-hint.text`, Buffer.from('7'))
+  await catalog.open(name, 'write')
+  equal(await hint(), '7')
+})
+
+test('a version whose creation landed without an answer is in the hint', async () => {
+  const sound = memoryStore(clock)
+  const store: ObjectStore = {
+    ...sound,
+    createIfAbsent: async (location, body) => {
+      await sound.createIfAbsent(location, body)
+      return { kind: 'unknown', cause: new Error('no answer') }
+    },
+  }
+  const register = numberedRegister(store, 'file:///lake/t')
+  deepEqual(await register.create(1, Buffer.from('{}')), { kind: 'applied' })
+  const hint = await sound.read('file:///lake/t/metadata/version-hint.text')
+  equal(Buffer.from(hint ?? []).toString(), '1')
+})
+
 test('a version older than one that was seen is not taken for the newest', async () => {
   const sound = memoryStore(clock)
   let isStale = false
