@@ -1,8 +1,8 @@
 /** The library: what a Node program needs to fill a lake and to read it back. */
 export type { S3Credentials, S3Options } from './catalog/store/s3-client.ts'
 export { type ErrorCode, isSluiceError, SluiceError } from './core/errors.ts'
+export type { Duration } from './library/api/duration.ts'
 export {
-  type Duration,
   type EmbeddedSource,
   type EmbeddedSourceOptions,
   openEmbeddedSource,

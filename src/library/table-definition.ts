@@ -53,20 +53,43 @@ export type AskedDefinition = {
   readonly bucketKey?: string | undefined | null
 }
 
+/** How a fix speaks of a definition, by where it was written. */
+export type DefinitionWords = {
+  readonly table: string
+  readonly buckets: string
+  readonly bucketKey: string
+  readonly columns: string
+}
+
+export const commandWords: DefinitionWords = {
+  table: 'another --table',
+  buckets: '--buckets',
+  bucketKey: '--bucket-key',
+  columns: 'leave the schema out',
+}
+
+export const libraryWords: DefinitionWords = {
+  table: 'name another table',
+  buckets: 'buckets',
+  bucketKey: 'bucketKey',
+  columns: 'give the columns it has',
+}
+
 /** @throws SluiceError TABLE_MISMATCH naming what differs first. */
 export function requireSameDefinition(
   name: string,
   existing: LoadedTable,
   asked: AskedDefinition,
+  words: DefinitionWords = commandWords,
 ): void {
   const { bucketCount, bucketKey, fields } = asked
   if (bucketCount !== undefined && bucketCount !== existing.bucketCount) {
     throw new SluiceError(
       'TABLE_MISMATCH',
-      `${name} exists with ${existing.bucketCount} buckets; --buckets ${bucketCount} would move its records`,
+      `${name} exists with ${existing.bucketCount} buckets; ${words.buckets} ${bucketCount} would move its records`,
       {
         details: { table: name, existing: existing.bucketCount, asked: bucketCount },
-        fix: 'leave --buckets out, or another --table',
+        fix: `leave ${words.buckets} out, or ${words.table}`,
       },
     )
   }
@@ -78,22 +101,23 @@ export function requireSameDefinition(
       `${name} exists with ${has}; another would move its records`,
       {
         details: { table: name, existing: existing.bucketKey, asked: bucketKey },
-        fix: 'leave --bucket-key out, or another --table',
+        fix: `leave ${words.bucketKey} out, or ${words.table}`,
       },
     )
   }
-  if (fields !== undefined) requireSameFields(name, userFields(existing.fields), fields)
+  if (fields !== undefined) requireSameFields(name, userFields(existing.fields), fields, words)
 }
 
 function requireSameFields(
   name: string,
   existing: readonly Field[],
   asked: readonly Field[],
+  words: DefinitionWords,
 ): void {
   const refuse = (what: string): SluiceError =>
     new SluiceError('TABLE_MISMATCH', `${name} exists with other columns: ${what}`, {
       details: { table: name },
-      fix: 'leave the schema out, or another --table',
+      fix: `${words.columns}, or ${words.table}`,
     })
   const known = new Map(existing.map((field) => [field.name, field]))
   for (const field of asked) {

@@ -30,7 +30,14 @@ export type Row = { readonly [column: string]: Value }
 export function rowsToBatch(fields: readonly Field[], rows: readonly Row[]): ColumnBatch {
   const builders = fields.map((field) => columnBuilder(field.type))
   const names = new Set(fields.map((field) => field.name))
-  rows.forEach((row, index) => {
+  rows.forEach((row: unknown, index) => {
+    if (!isRow(row)) {
+      const found = row === null ? 'null' : Array.isArray(row) ? 'an array' : `a ${typeof row}`
+      throw new SluiceError('RECORD_REFUSED', `row ${index}: ${found} is no row`, {
+        details: { row: index },
+        fix: 'a row is an object with a member for each column',
+      })
+    }
     for (const name of Object.keys(row)) {
       if (!names.has(name)) {
         throw refused(index, name, `"${name}" is not a column${didYouMean(name, names)}`)
@@ -54,6 +61,11 @@ export function rowsToBatch(fields: readonly Field[], rows: readonly Row[]): Col
     })
   })
   return { ...finishBatch(builders), length: rows.length }
+}
+
+/** Callers without types may give anything. */
+function isRow(row: unknown): row is Row {
+  return typeof row === 'object' && row !== null && !Array.isArray(row)
 }
 
 /** Columns as rows: the value rules of interface §4 for reading. */

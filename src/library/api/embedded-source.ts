@@ -1,18 +1,19 @@
 import { SluiceError } from '../../core/errors.ts'
-import { unreachable } from '../../core/never.ts'
 import { silentJournal } from '../../core/ports.ts'
-import { parseDuration } from '../../core/duration.ts'
 import { parseSize } from '../../core/size.ts'
 import { seededChance, systemClock, systemIds } from '../../core/system.ts'
 import { formatTableName, parseTableName } from '../../core/table-name.ts'
 import { type LogTable, logTable } from '../../source/index.ts'
-import { requireSameDefinition } from '../table-definition.ts'
-import { columnsToFields, freshnessOf } from '../table-definition.ts'
+import {
+  columnsToFields,
+  freshnessOf,
+  libraryWords,
+  requireSameDefinition,
+} from '../table-definition.ts'
 import { type SessionTable, TieringSession } from '../tiering-session.ts'
+import { checkMembers, definitionMembers, refuseLater } from './check-options.ts'
+import { type Duration, durationMs, durationText } from './duration.ts'
 import { type Lake, partsOf } from './lake.ts'
-
-/** `30s`, `PT5M`; a number is milliseconds. */
-export type Duration = string | number
 
 export type TableDefinition = {
   /** Column name to Fluss type: `{ id: 'BIGINT NOT NULL', note: 'STRING' }`. */
@@ -23,6 +24,7 @@ export type TableDefinition = {
   readonly bucketKey?: string
   readonly freshness?: Duration
   readonly properties?: Readonly<Record<string, string>>
+  readonly formatVersion?: 2
 }
 
 export interface Source extends AsyncDisposable {
@@ -57,6 +59,7 @@ const writerBytesDefault = 192 * 2 ** 20
 
 /** Opens an in-memory source whose tables live in a lake. */
 export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<EmbeddedSource> {
+  checkMembers('openEmbeddedSource', options, ['resumeFrom', 'logMemory'])
   const lake = partsOf(options.resumeFrom)
   const session = new TieringSession(
     {
@@ -80,13 +83,14 @@ export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<Embe
 
   const source: EmbeddedSource = {
     async createTable(given, definition) {
-      if ('primaryKey' in definition) {
-        throw new SluiceError('SCHEMA_UNSUPPORTED', `${given}: primary-key tables come later`, {
-          fix: 'leave primaryKey out: a log table keeps every record',
-        })
-      }
       const name = parseTableName(given)
       const shown = formatTableName(name)
+      checkMembers(`createTable ${shown}`, definition, definitionMembers)
+      refuseLater(shown, definition)
+      const freshnessMs =
+        definition.freshness === undefined
+          ? undefined
+          : durationMs(definition.freshness, 'freshness')
       const fields = columnsToFields(definition.columns)
       const properties = new Map(Object.entries(definition.properties ?? {}))
       if (definition.freshness !== undefined) {
@@ -101,11 +105,16 @@ export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<Embe
         ...(definition.bucketKey === undefined ? {} : { bucketKey: definition.bucketKey }),
       })
       const loaded = await table.load()
-      requireSameDefinition(shown, loaded, {
-        fields,
-        ...(definition.buckets === undefined ? {} : { bucketCount: definition.buckets }),
-        bucketKey: definition.bucketKey,
-      })
+      requireSameDefinition(
+        shown,
+        loaded,
+        {
+          fields,
+          ...(definition.buckets === undefined ? {} : { bucketCount: definition.buckets }),
+          bucketKey: definition.bucketKey,
+        },
+        libraryWords,
+      )
       const opened = await session.openTable({
         name: shown,
         lake: table,
@@ -113,10 +122,7 @@ export function openEmbeddedSource(options: EmbeddedSourceOptions): Promise<Embe
           schema: { fields },
           bucketCount: loaded.bucketCount,
           bucketKey: loaded.bucketKey,
-          freshnessMs:
-            definition.freshness === undefined
-              ? freshnessOf(loaded.properties)
-              : durationMs(definition.freshness),
+          freshnessMs: freshnessMs ?? freshnessOf(loaded.properties),
         },
         start: 'goes-on',
       })
@@ -135,19 +141,4 @@ export function sourceParts(source: Source): SourceParts {
   const found = parts.get(source)
   if (found !== undefined) return found
   throw new SluiceError('CONFIG_INVALID', 'the source is not one that openEmbeddedSource returned')
-}
-
-export function durationMs(duration: Duration): number {
-  return typeof duration === 'string' ? parseDuration(duration, 'duration') : duration
-}
-
-function durationText(duration: Duration): string {
-  switch (typeof duration) {
-    case 'string':
-      return duration
-    case 'number':
-      return `${duration}ms`
-    default:
-      return unreachable(duration)
-  }
 }

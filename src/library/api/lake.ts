@@ -19,6 +19,7 @@ import { findOwn, lineage, summaryKeys } from '../../sink/committer/lineage.ts'
 import { readVersion } from '../../sink/committer/progress.ts'
 import { type OpenedLake, openWarehouse } from '../open-lake.ts'
 import { readDataFile } from '../../catalog/iceberg/read-data-file.ts'
+import { checkMembers } from './check-options.ts'
 
 export type Cancel = { readonly signal?: AbortSignal }
 
@@ -94,6 +95,18 @@ const openedLakes = new WeakMap<Lake, OpenedLake>()
  * @throws SluiceError LOCATION_REFUSED, STORE_DENIED, CONFIG_INVALID
  */
 export async function openLake(options: LakeOptions): Promise<Lake> {
+  checkMembers('openLake', options, ['warehouse', 'catalog', 's3', 'signal'])
+  const { catalog = 'file' }: { readonly catalog?: unknown } = options
+  if (catalog !== 'file') {
+    throw new SluiceError('CONFIG_INVALID', 'openLake: the catalog is "file"; others come later', {
+      fix: 'leave catalog out',
+    })
+  }
+  if (typeof options.warehouse !== 'string' || options.warehouse === '') {
+    throw new SluiceError('CONFIG_INVALID', 'openLake: a warehouse is missing', {
+      fix: "{ warehouse: './lake' }",
+    })
+  }
   options.signal?.throwIfAborted()
   const chance = seededChance(Number.parseInt(systemIds.bits128().slice(0, 7), 16))
   const opened = await openWarehouse(

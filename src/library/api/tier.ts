@@ -6,7 +6,9 @@ import { seededChance, systemClock, systemIds } from '../../core/system.ts'
 import { parseTableName } from '../../core/table-name.ts'
 import { tierInputs } from '../tier/run.ts'
 import type { Receipt, TierRequest } from '../tier/tier-types.ts'
-import { type TableDefinition, durationMs } from './embedded-source.ts'
+import { checkMembers, definitionMembers, refuseLater } from './check-options.ts'
+import { durationMs } from './duration.ts'
+import type { TableDefinition } from './embedded-source.ts'
 import { type Cancel, type Lake, partsOf } from './lake.ts'
 
 export type TierOptions = Partial<TableDefinition> &
@@ -30,6 +32,7 @@ export async function tier(
   inputs: string | readonly string[] | AsyncIterable<Uint8Array>,
   options: TierOptions,
 ): Promise<Receipt> {
+  checkMembers('tier', options, tierMembers)
   const isStream = typeof inputs !== 'string' && Symbol.asyncIterator in inputs
   const paths = isStream ? ['-'] : typeof inputs === 'string' ? [inputs] : inputs
   if (paths.length === 0) throw new SluiceError('CONFIG_INVALID', 'there is no input')
@@ -56,12 +59,18 @@ export async function tier(
   throw new SluiceError('INVARIANT_BROKEN', receipt.error.message, { cause: receipt.error })
 }
 
+const tierMembers = [
+  'lake',
+  'table',
+  'inputFormat',
+  'inputId',
+  'onBadRecord',
+  'signal',
+  ...definitionMembers,
+]
+
 function requestOf(inputs: readonly string[], options: TierOptions): TierRequest {
-  if ('primaryKey' in options) {
-    throw new SluiceError('SCHEMA_UNSUPPORTED', `${options.table}: primary-key tables come later`, {
-      fix: 'leave primaryKey out: a log table keeps every record',
-    })
-  }
+  refuseLater(options.table, options)
   const { lake, buckets, bucketKey, columns, freshness, inputFormat, inputId } = options
   return {
     inputs,
@@ -80,7 +89,7 @@ function requestOf(inputs: readonly string[], options: TierOptions): TierRequest
     ...(buckets === undefined ? {} : { buckets }),
     ...(bucketKey === undefined ? {} : { bucketKey }),
     ...(columns === undefined ? {} : { columns: new Map(Object.entries(columns)) }),
-    ...(freshness === undefined ? {} : { freshnessMs: durationMs(freshness) }),
+    ...(freshness === undefined ? {} : { freshnessMs: durationMs(freshness, 'freshness') }),
     ...(inputFormat === undefined ? {} : { inputFormat }),
     ...(inputId === undefined ? {} : { inputId }),
   }

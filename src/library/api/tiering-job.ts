@@ -5,7 +5,9 @@ import { systemClock } from '../../core/system.ts'
 import type { RoundReport, TieringEvent } from '../../sink/job/events.ts'
 import type { Position } from '../../source/index.ts'
 import type { SessionTable } from '../tiering-session.ts'
-import { type Duration, durationMs, type Source, sourceParts } from './embedded-source.ts'
+import { checkMembers } from './check-options.ts'
+import { type Duration, durationMs } from './duration.ts'
+import { type Source, sourceParts } from './embedded-source.ts'
 import { type Cancel, type Lake, partsOf, type Snapshot } from './lake.ts'
 
 /** What a job did up to a moment. */
@@ -49,6 +51,7 @@ const eventsMax = 10_000
 
 /** Starts tiering every table of the source into the lake, each by its freshness. */
 export function startTiering(options: TieringOptions): TieringJob {
+  checkMembers('startTiering', options, ['source', 'lake', 'readers', 'memory'])
   const { session, lake, tables } = sourceParts(options.source)
   if (partsOf(options.lake) !== partsOf(lake)) {
     throw new SluiceError('CONFIG_INVALID', 'the source was opened to resume from another lake')
@@ -74,7 +77,7 @@ export function startTiering(options: TieringOptions): TieringJob {
   })
   session.listen((event) => {
     if (event.event === 'committed') {
-      rounds.push(event)
+      rounds.push(reportOf(event))
       failures.delete(event.table)
     }
     if (event.event === 'rejected') {
@@ -104,7 +107,7 @@ export function startTiering(options: TieringOptions): TieringJob {
       const settle = (): void => {
         if (signal?.aborted === true) {
           end(() => {
-            reject(stopped())
+            reject(stopped('the wait was ended by its signal'))
           })
           return
         }
@@ -116,6 +119,12 @@ export function startTiering(options: TieringOptions): TieringJob {
         }
         if (isDone()) {
           end(resolve)
+          return
+        }
+        if (isStopping && job.view().phase === 'ended') {
+          end(() => {
+            reject(stopped('the job has ended before the records were in the lake'))
+          })
           return
         }
         for (const { table } of waitingFor()) {
@@ -141,7 +150,7 @@ export function startTiering(options: TieringOptions): TieringJob {
 
   const stop: TieringJob['stop'] = async (given = {}) => {
     isStopping = true
-    await job.stop(durationMs(given.timeout ?? 30_000))
+    await job.stop(durationMs(given.timeout ?? 30_000, 'timeout', { zero: 'allowed' }))
     return receipt()
   }
 
@@ -228,11 +237,17 @@ export function startTiering(options: TieringOptions): TieringJob {
   }
 }
 
+function reportOf(event: Extract<TieringEvent, { readonly event: 'committed' }>): RoundReport {
+  const report: RoundReport & { event?: string } = { ...event }
+  delete report.event
+  return report
+}
+
 function asError(failure: unknown): Error {
   if (isSluiceError(failure)) return failure
   return new SluiceError('INVARIANT_BROKEN', String(failure), { cause: failure })
 }
 
-function stopped(): SluiceError {
-  return new SluiceError('STOPPED', 'the wait was ended by its signal')
+function stopped(why: string): SluiceError {
+  return new SluiceError('STOPPED', why)
 }

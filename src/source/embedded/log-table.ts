@@ -41,6 +41,7 @@ export function logTable(source: EmbeddedSource, table: SourceTable): LogTable {
     kind: 'log',
     name: table.name,
     append: async (records, options = {}) => {
+      refuseOther(table.name, records)
       const ends = new Map<number, bigint>()
       const take = async (batches: readonly ColumnBatch[], isLast: boolean): Promise<void> => {
         const { ranges } = await source.append(table.id, batches, appendOptions(options, isLast))
@@ -140,6 +141,16 @@ function withAccepted(error: unknown, accepted: number): SluiceError {
     ...(error.where === undefined ? {} : { where: error.where }),
     effect: error.effect,
     cause: error,
+  })
+}
+
+/** Callers without types may give anything. */
+function refuseOther(table: string, records: unknown): void {
+  if (typeof records === 'object' && records !== null) return
+  const found =
+    records === undefined ? 'nothing' : records === null ? 'null' : `a ${typeof records}`
+  throw new SluiceError('RECORD_REFUSED', `${table}: ${found} is no row`, {
+    fix: 'append a row, an array or an async iterable of rows, or Arrow data',
   })
 }
 
