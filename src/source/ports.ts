@@ -66,6 +66,17 @@ export type BucketRange = {
 export type BucketEnds = ReadonlyMap<Bucket, Offset>
 
 /**
+ * Digests on the way through the beginning of an input, to tell where a change of it begins. There are
+ * few of them, however long it is.
+ */
+export type BlockDigests = {
+  /** Bytes of a block; each ends with a digest. */
+  readonly bytes: number
+  /** 8 hex digits a block, the first of the SHA-256 of everything before its end. */
+  readonly digests: string
+}
+
+/**
  * How far one input is in the lake, committed with the rows. After `position` some records may be
  * in already, because buckets are cut separately: `extra` says how many per bucket.
  */
@@ -78,12 +89,17 @@ export type InputProgress = {
   readonly records: bigint
   /** SHA-256 in hex of everything before `position`; absent for inputs without bytes. */
   readonly digest?: string
+  /** Of what `digest` is of. */
+  readonly blocks?: BlockDigests
+  /** When the log took what ends at `position`. */
+  readonly tieredAt?: Millis
   readonly extra: ReadonlyMap<Bucket, bigint>
   /**
    * A mark beyond which nothing of `extra` lies. The input up to here is in the lake at least in
    * part, so it must still be the same when it is read again.
    */
-  readonly ahead?: { readonly position: string; readonly digest: string }
+  readonly ahead?: Required<Pick<InputProgress, 'position' | 'digest'>> &
+    Pick<InputProgress, 'blocks' | 'tieredAt'>
   /** What else the reader of this input must know to go on, for example an unended last line. */
   readonly notes?: Readonly<Record<string, string>>
 }

@@ -51,6 +51,7 @@ export async function ingestInput(context: IngestContext, path: string): Promise
           name: mark.name,
           position: mark.position,
           ...(mark.digest === undefined ? {} : { digest: mark.digest }),
+          blocks: mark.blocks,
           ...(mark.notes === undefined ? {} : { notes: mark.notes }),
           startOrdinal: batch.startRecord,
           startPosition: '0',
@@ -126,6 +127,7 @@ function markOf(input: OpenedInput, batch: InputBatch): InputProgress {
     position: String(batch.endPosition),
     records: batch.startRecord + BigInt(batch.records.length),
     ...(digest === '' ? {} : { digest }),
+    ...(batch.blocks === undefined ? {} : { blocks: batch.blocks }),
     extra: new Map(),
     ...(batch.endedWithoutNewline || input.isWhole
       ? {

@@ -3,8 +3,9 @@ import { basename } from 'node:path'
 import { SluiceError } from '../../core/errors.ts'
 import type { Clock } from '../../core/ports.ts'
 import type { Field } from '../../core/schema/types.ts'
-import { identifyInput, inputChanged, type KnownInput } from '../../source/ingest/identify.ts'
+import { identifyInput, type KnownInput } from '../../source/ingest/identify.ts'
 import { InputBytes } from '../../source/ingest/input-bytes.ts'
+import { inputChanged } from '../../source/ingest/input-changed.ts'
 import { detectFormat } from '../../source/ingest/input-format.ts'
 import type {
   CsvOptions,
@@ -152,9 +153,11 @@ async function identifyFile(
     whole,
     known: evidence,
   })
-  if (identity.kind === 'changed') throw inputChanged(name, identity.known)
+  if (identity.kind === 'changed') throw inputChanged(name, identity.known, identity.found)
   const [asked] = id === undefined ? [] : evidence
-  if (identity.kind === 'new' && asked !== undefined) throw inputChanged(name, asked)
+  if (identity.kind === 'new' && asked !== undefined) {
+    throw inputChanged(name, asked, identity.misses.get(asked.id))
+  }
   return identity
 }
 
@@ -166,15 +169,26 @@ function isWholeFormat(format: InputFormat): boolean {
 function evidenceOf(known: ReadonlyMap<string, InputProgress>): readonly KnownInput[] {
   const evidence: KnownInput[] = []
   for (const [id, progress] of known) {
-    const { position, digest } = progress.ahead ?? {
-      position: progress.position,
-      digest: progress.digest,
-    }
+    const { position, digest, ...rest } = progress.ahead ?? seenOf(progress)
     if (digest === undefined || !/^\d{1,18}$/.test(position) || position === '0') continue
     const whole = progress.notes?.['whole'] === 'true'
-    evidence.push({ id, name: progress.name, position: BigInt(position), digest, whole })
+    evidence.push({ ...rest, id, name: progress.name, position: BigInt(position), digest, whole })
   }
   return evidence
+}
+
+function seenOf({
+  position,
+  digest,
+  blocks,
+  tieredAt,
+}: InputProgress): Pick<InputProgress, 'position' | 'digest' | 'blocks' | 'tieredAt'> {
+  return {
+    position,
+    ...(digest === undefined ? {} : { digest }),
+    ...(blocks === undefined ? {} : { blocks }),
+    ...(tieredAt === undefined ? {} : { tieredAt }),
+  }
 }
 
 function only(known: KnownInputs, id: string): ReadonlyMap<string, InputProgress> {
@@ -191,6 +205,7 @@ function resumePoint(progress: InputProgress): ResumePoint {
     )
   }
   return {
+    ...seenOf(progress),
     position: BigInt(progress.position),
     records: progress.records,
     digest: progress.digest ?? '',

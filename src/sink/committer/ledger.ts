@@ -4,20 +4,19 @@ import {
   bucket,
   type CommitId,
   commitId,
+  type Millis,
   millis,
   type Offset,
   offset,
 } from '../../core/ids.ts'
-import type {
-  BlockDigests,
-  BucketEnds,
-  InputProgress,
-  InputsProgress,
-} from '../../source/ports.ts'
+import type { BlockDigests, BucketEnds, InputProgress, InputsProgress } from '../../source/ports.ts'
 import { decodeToken, type Token } from './token.ts'
 
 /** What a snapshot of ours is for. Only a `round` adds rows. */
 export type LedgerKind = 'round' | 'fence' | 'override' | 'keepalive' | 'resync'
+
+/** The last millisecond that a date can be of. */
+const timeMax = 8_640_000_000_000_000
 
 const kinds: readonly LedgerKind[] = ['round', 'fence', 'override', 'keepalive', 'resync']
 
@@ -58,8 +57,11 @@ export function endsOf(ledger: Ledger): BucketEnds {
   return new Map([...ledger.buckets].map(([each, progress]) => [each, progress.end]))
 }
 
+/** What of a ledger is written beside what a round depends on. */
+type LedgerParts = { readonly blocks: boolean }
+
 /** Canonical JSON: keys and buckets in a fixed order, 64-bit numbers as decimal strings. */
-export function encodeLedger(ledger: Ledger): string {
+export function encodeLedger(ledger: Ledger, has: LedgerParts = { blocks: true }): string {
   const buckets = [...ledger.buckets].sort(([a], [b]) => a - b)
   const inputs = [...ledger.inputs].sort(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify({
@@ -80,7 +82,7 @@ export function encodeLedger(ledger: Ledger): string {
       reason: gap.reason,
       by: gap.by,
     })),
-    inputs: inputs.map(([id, progress]) => [id, encodeInput(progress)]),
+    inputs: inputs.map(([id, progress]) => [id, encodeInput(progress, has)]),
   })
 }
 
@@ -110,13 +112,17 @@ export function decodeLedger(text: string, where: string): Ledger {
     typeof value === 'string' && /^\d{1,19}$/.test(value)
       ? BigInt(value)
       : fail(`${key} is not a decimal string`)
+  const time = (value: unknown, key: string): Millis => {
+    const ms = Number(long(value, key))
+    return ms <= timeMax ? millis(ms) : fail(`${key} is no time`)
+  }
   const list = (value: unknown, key: string): readonly unknown[] =>
     Array.isArray(value) ? value : fail(`${key} is not a list`)
 
   const seen = (fields: Readonly<Record<string, unknown>>): Seen => {
     const { tiered, blocks } = fields
     return {
-      ...(tiered === undefined ? {} : { tieredAt: millis(Number(long(tiered, 'tiered'))) }),
+      ...(tiered === undefined ? {} : { tieredAt: time(tiered, 'tiered') }),
       ...(blocks === undefined
         ? {}
         : { blocks: decodeBlocks(blocks) ?? fail('blocks of an input are malformed') }),
@@ -201,10 +207,13 @@ export function decodeLedger(text: string, where: string): Ledger {
 /** What the ledger says of an input for the message when it is another one day. */
 type Seen = Pick<InputProgress, 'blocks' | 'tieredAt'>
 
-function encodeSeen({ blocks, tieredAt }: Seen): Readonly<Record<string, unknown>> {
+function encodeSeen(
+  { blocks, tieredAt }: Seen,
+  has: LedgerParts,
+): Readonly<Record<string, unknown>> {
   return {
     ...(tieredAt === undefined ? {} : { tiered: String(tieredAt) }),
-    ...(blocks === undefined ? {} : { blocks: [blocks.bytes, blocks.digests] }),
+    ...(blocks === undefined || !has.blocks ? {} : { blocks: [blocks.bytes, blocks.digests] }),
   }
 }
 
@@ -215,7 +224,7 @@ function decodeBlocks(value: unknown): BlockDigests | undefined {
   return { bytes, digests }
 }
 
-function encodeInput(progress: InputProgress): Readonly<Record<string, unknown>> {
+function encodeInput(progress: InputProgress, has: LedgerParts): Readonly<Record<string, unknown>> {
   const { ahead } = progress
   const extra = [...progress.extra].sort(([a], [b]) => a - b)
   return {
@@ -223,11 +232,11 @@ function encodeInput(progress: InputProgress): Readonly<Record<string, unknown>>
     position: progress.position,
     records: String(progress.records),
     ...(progress.digest === undefined ? {} : { digest: progress.digest }),
-    ...encodeSeen(progress),
+    ...encodeSeen(progress, has),
     extra: extra.map(([each, count]) => [each, String(count)]),
     ...(ahead === undefined
       ? {}
-      : { ahead: { position: ahead.position, digest: ahead.digest, ...encodeSeen(ahead) } }),
+      : { ahead: { position: ahead.position, digest: ahead.digest, ...encodeSeen(ahead, has) } }),
     ...(progress.notes === undefined ? {} : { notes: progress.notes }),
   }
 }

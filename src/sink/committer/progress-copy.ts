@@ -27,22 +27,14 @@ export function encodeCopy(ledger: Ledger, snapshot: SnapshotId, sequence: bigin
   const ends = [...endsOf(ledger)]
     .sort(([a], [b]) => a - b)
     .map(([each, end]) => [null, each, String(end)])
-  const whole = JSON.stringify({ ...place, ends, ledger: encodeLedger(withoutBlocks(ledger)) })
+  // A property has little room, and the blocks of inputs are only for a better message.
+  const text = encodeLedger(ledger, { blocks: false })
+  const whole = JSON.stringify({ ...place, ends, ledger: text })
   if (Buffer.byteLength(whole) <= propertyBytesMax) return whole
-  const text = JSON.stringify({ ...place, ends })
-  if (Buffer.byteLength(text) <= propertyBytesMax) return text
+  const short = JSON.stringify({ ...place, ends })
+  if (Buffer.byteLength(short) <= propertyBytesMax) return short
   const sha256 = createHash('sha256').update(JSON.stringify(ends)).digest('hex')
   return JSON.stringify({ ...place, sha256 })
-}
-
-/** They are only for a better message, and a property has little room. */
-function withoutBlocks(ledger: Ledger): Ledger {
-  const inputs = [...ledger.inputs].map(([id, { blocks: _, ahead, ...progress }]) => {
-    if (ahead === undefined) return [id, progress] as const
-    const { position, digest } = ahead
-    return [id, { ...progress, ahead: { position, digest } }] as const
-  })
-  return { ...ledger, inputs: new Map(inputs) }
 }
 
 /** @returns undefined when there is no copy, or none that can be read. */

@@ -13,7 +13,13 @@ import { check } from '../../core/never.ts'
 import { bucketsOf } from '../bucketing/buckets.ts'
 import type { BucketFormat } from '../bucketing/key-encoding.ts'
 import { type BucketPart, gatherBuckets, splitByPlace } from '../bucketing/split.ts'
-import type { BucketEnds, InputProgress, InputsProgress, SourceTable } from '../ports.ts'
+import type {
+  BlockDigests,
+  BucketEnds,
+  InputProgress,
+  InputsProgress,
+  SourceTable,
+} from '../ports.ts'
 import { BucketLog, type Holding } from './bucket-log.ts'
 import { type InputMark, type InputRun, InputTracker } from './input-tracker.ts'
 
@@ -32,6 +38,7 @@ export type AppendInput = {
   readonly position?: string
   /** SHA-256 in hex of everything before `position`. */
   readonly digest?: string
+  readonly blocks?: BlockDigests | undefined
   readonly notes?: Readonly<Record<string, string>>
   /** Records of the input before this batch, refused ones not counted. Checked when given. */
   readonly startOrdinal?: bigint
@@ -141,7 +148,7 @@ export class EmbeddedTable {
       for (const each of prepared) {
         tracker.add(this.#append(each, tracker.ordinal, tracker, at))
       }
-      const place = placeOf(input)
+      const place = placeOf(input, at.now)
       if (place !== undefined) tracker.mark(place)
     } else {
       for (const each of prepared) {
@@ -287,17 +294,17 @@ export class EmbeddedTable {
   }
 }
 
-function placeOf({
-  name,
-  position,
-  digest,
-  notes,
-}: AppendInput): Omit<InputMark, 'records'> | undefined {
+function placeOf(
+  { name, position, digest, blocks, notes }: AppendInput,
+  tieredAt: Millis,
+): Omit<InputMark, 'records'> | undefined {
   if (position === undefined) return undefined
   return {
     name,
     position,
+    tieredAt,
     ...(digest === undefined ? {} : { digest }),
+    ...(blocks === undefined ? {} : { blocks }),
     ...(notes === undefined ? {} : { notes }),
   }
 }

@@ -110,7 +110,12 @@ export class InputTracker {
       }
       // What an earlier life left is bounded by its own mark, which may lie further on.
       if (!isIn || end?.digest === undefined || this.#toSkip.size > 0) continue
-      ahead = { position: end.position, digest: end.digest }
+      ahead = {
+        position: end.position,
+        digest: end.digest,
+        ...(end.blocks === undefined ? {} : { blocks: end.blocks }),
+        ...(end.tieredAt === undefined ? {} : { tieredAt: end.tieredAt }),
+      }
     }
     if (whole === 0 && !this.#known && extra.size === 0) return undefined
     return { ...mark, extra, ...(ahead === undefined ? {} : { ahead }) }
@@ -159,13 +164,19 @@ export class InputTracker {
     this.#entries.pop()
     const before = this.#entries.at(-1)
     if (before === undefined) {
-      this.#base = mark
+      this.#base = later(this.#base, mark)
       this.#known = true
       return
     }
-    before.mark = mark
+    before.mark = later(before.mark, mark)
     for (const run of runs) addRun(before.runs, run)
   }
+}
+
+/** An input that was looked at again and has nothing more was not tiered again. */
+function later(before: InputMark | undefined, mark: InputMark): InputMark {
+  const isSame = before?.tieredAt !== undefined && before.position === mark.position
+  return isSame ? { ...mark, tieredAt: before.tieredAt } : mark
 }
 
 /** Runs that touch become one, so that an entry stays as small as what it describes. */

@@ -1,6 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
-import { SluiceError } from '../../core/errors.ts'
+import type { BlockDigests } from '../ports.ts'
 import { InputBytes, type InputLocation } from './input-bytes.ts'
+import type { FoundPrefix } from './input-changed.ts'
+import { PrefixHash } from './prefix-hash.ts'
 
 /** Below this size the beginning of a file says too little, so the name must match too. */
 const tellingBytes = 1024
@@ -14,6 +16,8 @@ export type KnownInput = {
   readonly position: bigint
   /** SHA-256 in hex of everything before `position`; of the whole file if `whole`. */
   readonly digest: string
+  readonly blocks?: BlockDigests
+  readonly tieredAt?: number
   /** A Parquet or Arrow file: it is this input only if all its bytes are the same. */
   readonly whole?: boolean
 }
@@ -24,8 +28,11 @@ export type InputIdentity =
   /** It begins with all bytes of a known input, and goes on. */
   | { readonly kind: 'grown'; readonly id: string; readonly known: KnownInput }
   /** Its name is known, its beginning is another: refused, see `inputChanged`. */
-  | { readonly kind: 'changed'; readonly known: KnownInput }
-  | { readonly kind: 'new'; readonly id: string }
+  | { readonly kind: 'changed'; readonly known: KnownInput; readonly found?: FoundPrefix }
+  /** `misses`: what it begins with instead of the known inputs it was compared with, by their ids. */
+  | { readonly kind: 'new'; readonly id: string; readonly misses: Misses }
+
+type Misses = ReadonlyMap<string, FoundPrefix>
 
 /**
  * Tells which input a file is, by its content (interface §2.5.2), reading it once and no further than
@@ -47,35 +54,23 @@ export async function identifyInput(file: {
 }): Promise<InputIdentity> {
   const { name, location } = file
   const known = file.known.filter((each) => (each.whole ?? false) === file.whole)
+  const misses = new Map<string, FoundPrefix>()
   const bytes = await InputBytes.open({ name, location })
   try {
+    const candidates = known.filter((each) => mayBe(each, name))
     const match = file.whole
       ? await matchWhole(bytes, known)
-      : await matchPrefix(
-          bytes,
-          known.filter((each) => mayBe(each, name)),
-        )
+      : await matchPrefix(bytes, candidates, misses)
     if (match !== undefined) return match
   } finally {
     await bytes.close()
   }
   const sameName = known.find((each) => each.name === name && each.position > 0n)
-  if (sameName !== undefined) return { kind: 'changed', known: sameName }
-  return { kind: 'new', id: await newId(file) }
-}
-
-/** The error for an input whose beginning is another than the one that was tiered. */
-export function inputChanged(name: string, known: KnownInput): SluiceError {
-  const stem = /([^/]*?)(\.[^/]*)?$/.exec(name)?.[1] ?? 'input'
-  const size = known.position.toLocaleString('en-US')
-  const what =
-    known.whole === true
-      ? 'its content is not what was tiered'
-      : `its first ${size} bytes are not the ones tiered`
-  return new SluiceError('INPUT_CHANGED', `${name}: ${what}`, {
-    fix: `restore the file, or tier it as another input: --input-id ${stem}-2`,
-    details: { input: name, id: known.id, position: known.position },
-  })
+  if (sameName !== undefined) {
+    const found = misses.get(sameName.id)
+    return { kind: 'changed', known: sameName, ...(found === undefined ? {} : { found }) }
+  }
+  return { kind: 'new', id: await newId(file), misses }
 }
 
 function mayBe(known: KnownInput, name: string): boolean {
@@ -86,9 +81,10 @@ function mayBe(known: KnownInput, name: string): boolean {
 async function matchPrefix(
   bytes: InputBytes,
   candidates: readonly KnownInput[],
+  misses: Map<string, FoundPrefix>,
 ): Promise<InputIdentity | undefined> {
   const ascending = [...candidates].sort((a, b) => (a.position < b.position ? -1 : 1))
-  const hash = createHash('sha256')
+  const hash = new PrefixHash()
   let position = 0n
   let rest: Uint8Array = new Uint8Array(0)
   let found: KnownInput | undefined
@@ -96,7 +92,7 @@ async function matchPrefix(
   for (const candidate of ascending) {
     while (position < candidate.position) {
       if (rest.length === 0) rest = (await bytes.read()) ?? rest
-      if (rest.length === 0) return identityOf(found, grown)
+      if (rest.length === 0) break
       const left = candidate.position - position
       const size = left < BigInt(rest.length) ? Number(left) : rest.length
       hash.update(rest.subarray(0, size))
@@ -104,7 +100,11 @@ async function matchPrefix(
       rest = rest.subarray(size)
       grown = true
     }
-    if (hash.copy().digest('hex') !== candidate.digest) continue
+    const { digest, blocks } = hash.here()
+    if (position < candidate.position || digest() !== candidate.digest) {
+      misses.set(candidate.id, { size: position, blocks })
+      continue
+    }
     found = candidate
     grown = false
   }

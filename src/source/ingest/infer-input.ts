@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { SluiceError } from '../../core/errors.ts'
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import { type Inferred, inferFields } from '../../core/schema/infer.ts'
@@ -18,6 +17,7 @@ import { isText, stemOf } from './input-format.ts'
 import type { JsonCursor } from './json-cursor.ts'
 import { type JsonSink, NdjsonParser } from './ndjson-parser.ts'
 import { RecordFault } from './record-fault.ts'
+import { PrefixHash } from './prefix-hash.ts'
 import type { RecordParser } from './record-parser.ts'
 import { placeText } from './refused.ts'
 import { scanNumber, shortenedNumber } from './scalar-values.ts'
@@ -146,7 +146,7 @@ async function observe(
       position: 0n,
       records: 0n,
       lines: 0n,
-      hash: createHash('sha256'),
+      hash: new PrefixHash(),
       rest: Buffer.alloc(0),
       awaitsNewline: false,
     },

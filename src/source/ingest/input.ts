@@ -1,5 +1,6 @@
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import type { Field } from '../../core/schema/types.ts'
+import type { BlockDigests } from '../ports.ts'
 
 export const inputFormats = ['ndjson', 'csv', 'parquet', 'arrow'] as const
 export type InputFormat = (typeof inputFormats)[number]
@@ -32,6 +33,9 @@ export type ResumePoint = {
   readonly records: bigint
   /** SHA-256 in hex of everything before it. */
   readonly digest: string
+  /** What else the lake says of it, for the message when it is another. */
+  readonly blocks?: BlockDigests
+  readonly tieredAt?: number
   /** The last record before it had no newline, so only a newline may follow (interface §2.5.5). */
   readonly endedWithoutNewline?: boolean
 }
@@ -68,6 +72,8 @@ export type InputBatch = {
   readonly endPosition: bigint
   /** SHA-256 in hex of everything before `endPosition`; of the whole file for Parquet and Arrow. */
   digest(): string
+  /** Of the same bytes; undefined for few of them, and for Parquet and Arrow. */
+  readonly blocks?: BlockDigests | undefined
   readonly bad: readonly BadRecord[]
   /** Nothing follows, for now. */
   readonly ended: boolean

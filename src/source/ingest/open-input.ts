@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { SluiceError } from '../../core/errors.ts'
 import type {
   CsvOptions,
@@ -16,9 +15,10 @@ import type { InputBytes } from './input-bytes.ts'
 import { detectFormat, isText } from './input-format.ts'
 import { JsonColumns } from './json-columns.ts'
 import { NdjsonParser } from './ndjson-parser.ts'
+import { PrefixHash } from './prefix-hash.ts'
 import type { RecordParser } from './record-parser.ts'
 import { TextReader } from './text-reader.ts'
-import { type BlockDigests, verifyPrefix } from './verify-prefix.ts'
+import { verifyPrefix } from './verify-prefix.ts'
 
 export type InputSpec = {
   /** Opened by `InputBytes.open`, nothing read yet (looked at by `head` at most). */
@@ -35,7 +35,6 @@ export type InputSpec = {
   /** The last line waits for its newline, and a batch ends when nothing more is there. */
   readonly follow?: boolean
   readonly resume?: ResumePoint
-  readonly blocks?: BlockDigests
 }
 
 /**
@@ -79,8 +78,8 @@ async function openReader(spec: InputSpec): Promise<InputReader> {
   const parser = await textParser(spec, format)
   const prefix =
     resume === undefined || resume.position === 0n
-      ? { position: 0n, lines: 0n, hash: createHash('sha256'), rest: new Uint8Array(0) }
-      : await verifyPrefix(bytes, resume, spec.blocks)
+      ? { position: 0n, lines: 0n, hash: new PrefixHash(), rest: new Uint8Array(0) }
+      : await verifyPrefix(bytes, resume)
   return new TextReader({
     bytes,
     format,

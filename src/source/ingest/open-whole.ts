@@ -15,6 +15,7 @@ import type { Field } from '../../core/schema/types.ts'
 import { digestOf } from './identify.ts'
 import type { InputReader, InputTarget, ResumePoint } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
+import { inputChanged } from './input-changed.ts'
 import { matchColumns } from './match-columns.ts'
 import { corrupt, WholeReader } from './whole-reader.ts'
 
@@ -31,9 +32,7 @@ export async function openWhole(options: {
   const { bytes, format, target, resume } = options
   const digest = await fileDigest(bytes)
   if (resume !== undefined && resume.digest !== digest && digest !== '') {
-    throw new SluiceError('INPUT_CHANGED', `${bytes.name}: its content is not what was tiered`, {
-      fix: 'restore the file, or tier it as another input: --input-id NAME',
-    })
+    throw inputChanged(bytes.name, { ...resume, whole: true }, undefined)
   }
   // Plain files are read by other handles.
   if (isPlainFile(bytes)) await bytes.close()

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import type { Hash } from 'node:crypto'
 import { SluiceError } from '../../core/errors.ts'
 import type {
   BadRecord,
@@ -11,6 +10,7 @@ import type {
 } from './input.ts'
 import { type InputBytes, idle } from './input-bytes.ts'
 import { countLines, type ParseStop, type RecordParser } from './record-parser.ts'
+import type { PrefixHash } from './prefix-hash.ts'
 import { placeText, recordRefused } from './refused.ts'
 
 export type TextReaderOptions = {
@@ -29,7 +29,7 @@ export type TextReaderOptions = {
     readonly position: bigint
     readonly records: bigint
     readonly lines: bigint
-    readonly hash: Hash
+    readonly hash: PrefixHash
     /** Bytes of the input behind `position` that are read already. */
     readonly rest: Uint8Array
     readonly awaitsNewline: boolean
@@ -141,14 +141,14 @@ export class TextReader implements InputReader {
   }
 
   #batch(startPosition: bigint, startRecord: bigint, bad: readonly BadRecord[]): InputBatch {
-    const hash = this.#options.start.hash.copy()
-    let digest: string | undefined
+    const { digest, blocks } = this.#options.start.hash.here()
     return {
       ...this.#options.parser.take(),
       startRecord,
       startPosition,
       endPosition: this.#position,
-      digest: () => (digest ??= hash.digest('hex')),
+      digest,
+      blocks,
       bad,
       ended: this.#done,
       endedWithoutNewline: this.#done && this.#endedWithoutNewline,

@@ -9,13 +9,11 @@ import { compress, init } from '@bokuweb/zstd-wasm'
 import { SluiceError } from '../../../src/core/errors.ts'
 import type { Clock } from '../../../src/core/ports.ts'
 import { millis } from '../../../src/core/ids.ts'
-import {
-  identifyInput,
-  inputChanged,
-  type KnownInput,
-} from '../../../src/source/ingest/identify.ts'
+import { identifyInput, type KnownInput } from '../../../src/source/ingest/identify.ts'
 import type { InputReader } from '../../../src/source/ingest/input.ts'
 import { InputBytes } from '../../../src/source/ingest/input-bytes.ts'
+import { inputChanged } from '../../../src/source/ingest/input-changed.ts'
+import { PrefixHash } from '../../../src/source/ingest/prefix-hash.ts'
 import { type InputSpec, openInput } from '../../../src/source/ingest/open-input.ts'
 import { drain, fieldsOf } from './support.ts'
 
@@ -175,9 +173,51 @@ describe('identifyInput', () => {
     assert.equal(changed.kind, 'changed')
     const shorter = await identify('a', text.slice(0, 1500), known())
     assert.equal(shorter.kind, 'changed')
-    const error = inputChanged('a.ndjson', known({ position: 446166n }))
+    const error = inputChanged('a.ndjson', known({ position: 446166n }), undefined)
     assert.equal(error.message, 'a.ndjson: its first 446,166 bytes are not the ones tiered')
     assert.match(error.fix ?? '', /--input-id a-2/)
+  })
+
+  test('a changed input is told with its day, its size, and where it begins to differ', async () => {
+    const long = records(0, 40_000)
+    const hash = new PrefixHash()
+    hash.update(Buffer.from(long))
+    const { blocks } = hash.here()
+    assert.ok(blocks)
+    const input = known({
+      position: BigInt(long.length),
+      digest: sha256(long),
+      tieredAt: Date.UTC(2026, 10, 30, 14, 2),
+      blocks,
+    })
+    const told = async (text: string): Promise<SluiceError> => {
+      const found = await identify('a', text, input)
+      assert.ok(found.kind === 'changed')
+      return inputChanged('a', found.known, found.found)
+    }
+    const at = 3 * 65_536 + 17
+    const mended = await told(`${long.slice(0, at)}#${long.slice(at + 1)}`)
+    assert.equal(
+      mended.message,
+      'a: its first 508,890 bytes are not the ones tiered on 2026-11-30 14:02 UTC ' +
+        '(first difference in the block at byte 196,608)',
+    )
+    assert.equal(mended.details['tieredAt'], '2026-11-30T14:02:00.000Z')
+    assert.equal(mended.details['byte'], 196_608)
+    // Behind the last whole block there is no digest but that of everything.
+    const last = await told(`${long.slice(0, -2)}#\n`)
+    assert.match(last.message, /first difference in the block at byte 458,752\)$/)
+    const shorter = await told(long.slice(0, 400_000))
+    assert.equal(
+      shorter.message,
+      'a: is shorter than what was tiered on 2026-11-30 14:02 UTC ' +
+        '(400,000 bytes, 508,890 are in the lake)',
+    )
+    const both = await told(`#${long.slice(1, 400_000)}`)
+    assert.match(
+      both.message,
+      /\(400,000 bytes, 508,890 are in the lake; first difference in the block at byte 0\)$/,
+    )
   })
 
   test('different files get different ids, even with a long common beginning', async () => {

@@ -404,18 +404,23 @@ describe('resuming NDJSON', () => {
     }
   })
 
-  test('refuses another prefix, and names the block when blocks are known', async () => {
+  test('refuses another prefix, says when it was tiered, and what is left of it', async () => {
     const text = '{"id":0}\n{"id":9}\n'
     await assert.rejects(read(text, { columns, resume }), {
       code: 'INPUT_CHANGED',
       message: 'a.ndjson: its first 18 bytes are not the ones tiered',
     })
-    const blocks = { blockBytes: 9, digests: [sha256('{"id":0}\n'), sha256('{"id":1}\n')] }
-    await assert.rejects(read(text, { columns, resume, blocks, chunk: 4 }), {
+    const tieredAt = Date.UTC(2026, 10, 30, 14, 2, 59)
+    await assert.rejects(read(text, { columns, resume: { ...resume, tieredAt }, chunk: 4 }), {
       code: 'INPUT_CHANGED',
-      message: /first difference in the block at byte 9\)$/,
+      message: 'a.ndjson: its first 18 bytes are not the ones tiered on 2026-11-30 14:02 UTC',
     })
-    await assert.rejects(read('{"id":0}\n', { columns, resume }), { code: 'INPUT_CHANGED' })
+    await assert.rejects(read('{"id":0}\n', { columns, resume: { ...resume, tieredAt } }), {
+      code: 'INPUT_CHANGED',
+      message:
+        'a.ndjson: is shorter than what was tiered on 2026-11-30 14:02 UTC ' +
+        '(9 bytes, 18 are in the lake)',
+    })
   })
 
   test('wants a newline after an unended record', async () => {

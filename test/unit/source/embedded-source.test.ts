@@ -324,6 +324,7 @@ describe('inputs', () => {
       })
     await append(1000, 'byte 9', 'byte 0')
     await append(1000, 'byte 18')
+    const tieredAt = stillClock.now()
     assert.deepEqual(source.inputs(id, noEnds), new Map())
     const at = (zero: bigint, one: bigint) =>
       source
@@ -341,12 +342,13 @@ describe('inputs', () => {
       position: 'byte 0',
       records: 0n,
       extra: new Map([[bucket(0), 999n]]),
-      ahead: { position: 'byte 9', digest: 'digest of byte 9' },
+      ahead: { position: 'byte 9', digest: 'digest of byte 9', tieredAt },
     })
     const first = {
       name: 'a.ndjson',
       position: 'byte 9',
       digest: 'digest of byte 9',
+      tieredAt,
       records: 1000n,
     }
     assert.deepEqual(at(1000n, 0n), { ...first, extra: new Map() })
@@ -356,12 +358,13 @@ describe('inputs', () => {
         [bucket(0), 10n],
         [bucket(1), 976n],
       ]),
-      ahead: { position: 'byte 18', digest: 'digest of byte 18' },
+      ahead: { position: 'byte 18', digest: 'digest of byte 18', tieredAt },
     })
     assert.deepEqual(at(1024n, 976n), {
       name: 'a.ndjson',
       position: 'byte 18',
       digest: 'digest of byte 18',
+      tieredAt,
       records: 2000n,
       extra: new Map(),
     })
