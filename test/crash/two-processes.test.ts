@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { locationOf, localStore } from '../../src/catalog/store/local-store.ts'
 import { seededChance, systemIds } from '../../src/core/system.ts'
+import { readInput, readTable, skipWithout } from '../engines/engines.ts'
 import { requireWhole } from '../support/audit.ts'
 import { type CliEnd, documentOf, listOf, sluice, startSluice } from '../support/cli.ts'
 import { appendRecords } from '../support/records.ts'
@@ -13,6 +14,7 @@ import { appendRecords } from '../support/records.ts'
 const seed = Number(process.env['SLUICE_KILL_SEED'] ?? Math.floor(Math.random() * 1e9))
 const records = 80_000
 const pauses = 15
+const takeovers = 6
 const races = 5
 
 describe('two processes that fill one table', () => {
@@ -65,6 +67,37 @@ describe('two processes that fill one table', () => {
     assert.ok(ends.some((end) => end.endsWith('fenced')))
   })
 
+  test('the older one, resumed the moment the newer has written its fence, adds nothing', async (t) => {
+    t.diagnostic(`SLUICE_KILL_SEED=${seed}`)
+    const ends: string[] = []
+    for (let at = 0; at < takeovers; at += 1) {
+      const lake = `taken-${at}`
+      const older = startSluice(tier(lake), { cwd })
+      older.endInput()
+      const commits = 1 + chance.below(rounds - 1)
+      const wait = chance.below(100)
+      await older.until(({ stderr }) => stderr.split('  round ').length > commits)
+      await sleep(wait)
+      older.kill('SIGSTOP')
+      const before = versionsOf(join(cwd, lake))
+      const newer = startSluice(tier(lake), { cwd })
+      newer.endInput()
+      while (versionsOf(join(cwd, lake)) === before && newer.child.exitCode === null) {
+        await sleep(5)
+      }
+      older.kill('SIGCONT')
+      const both = await Promise.all([older.ended, newer.ended])
+      const [first, second] = both.map(outcomeOf)
+      ends.push(`${wait} ms after commit ${commits}: ${first ?? ''} and ${second ?? ''}`)
+      // The newest process wins: it goes on to the end beside an older one that is awake.
+      assert.equal(second, 'done', ends.at(-1))
+      await audit(lake)
+      requireNothingNew(await sluice(tier(lake), { cwd }))
+    }
+    t.diagnostic(ends.join(', '))
+    assert.ok(ends.some((end) => end.includes('fenced')))
+  })
+
   test('both at once leave each record once, whoever wins', async (t) => {
     t.diagnostic(`SLUICE_KILL_SEED=${seed}`)
     const outcomes: string[] = []
@@ -81,7 +114,26 @@ describe('two processes that fill one table', () => {
     }
     t.diagnostic(outcomes.join(', '))
   })
+
+  test('pyiceberg and DuckDB read what the input holds', { skip: skipWithout() }, async () => {
+    const lakes = [`paused-${pauses - 1}`, `taken-${takeovers - 1}`, `raced-${races - 1}`]
+    for (const lake of lakes) {
+      const table = join(cwd, lake, 'two', 't')
+      const expected = await readInput({ files: [join(cwd, 'input.ndjson')], table })
+      assert.equal(expected.rows, records)
+      for (const engine of ['pyiceberg', 'duckdb'] as const) {
+        const found = await readTable({ engine, table, dataOnly: true })
+        assert.equal(found.digest, expected.digest, `${engine}, ${lake}`)
+      }
+    }
+  })
 })
+
+/** How many versions of its one table a lake holds. */
+function versionsOf(lake: string): number {
+  const names = readdirSync(join(lake, 'two/t/metadata'))
+  return names.filter((name) => /^v\d+\.metadata\.json$/.test(name)).length
+}
 
 /** @throws unless the run ended as one that is done, or was fenced by a newer one, may end. */
 function outcomeOf(end: CliEnd): string {

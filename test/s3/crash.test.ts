@@ -146,6 +146,59 @@ describe('sluice on S3, killed and stopped', () => {
     t.diagnostic(ends.join(', '))
   })
 
+  describe('in the middle of several rounds', () => {
+    const big = 80_000
+    const version = /\/crash\/big\/metadata\/v(\d+)\.metadata\.json$/
+    const tierBig = (lake: string): readonly string[] => [
+      ...['tier', 'big.ndjson', '--table', 'crash.big', '--buckets', '4', '--memory', '32MiB'],
+      ...['--warehouse', `s3://${server.bucket}/${lake}`, '--json'],
+    ]
+    const startBig = (lake: string): RunningCli => {
+      const running = startSluice(tierBig(lake), { cwd, env: s3Environment(through(), cwd) })
+      running.endInput()
+      return running
+    }
+    const nextVersion = (): Promise<void> =>
+      new Promise((resolve) => {
+        proxy.watch(({ operation, key }) => {
+          if (operation === 'create' && version.test(key)) resolve()
+        })
+      })
+    before(() => {
+      appendRecords(join(cwd, 'big.ndjson'), 0, big)
+    })
+
+    // With the create of its first commit under way, with its reply, or a little later.
+    for (const wait of [0, 5, 40]) {
+      test(`the older one, stopped ${wait} ms after it asked for a version, is fenced by the newer`, async (t) => {
+        const lake = `taken-${wait}`
+        const older = startBig(lake)
+        for (let versions = 0; versions < 2; versions += 1) {
+          await Promise.race([nextVersion(), older.ended.then(failed)])
+        }
+        await sleep(wait)
+        older.kill('SIGSTOP')
+        proxy.watch(undefined)
+        // What was under way has arrived before anything new is looked at.
+        await sleep(500)
+        const newer = startBig(lake)
+        await Promise.race([nextVersion(), newer.ended.then(failed)])
+        proxy.watch(undefined)
+        older.kill('SIGCONT')
+        const [first, second] = await Promise.all([older.ended, newer.ended])
+        t.diagnostic(`${String(first.exit)} and ${String(second.exit)}`)
+        assert.equal(second.exit, 0, `${second.stdout}${second.stderr}`)
+        assert.equal(first.exit, 3, `${first.stdout}${first.stderr}`)
+        const { error } = documentOf(first)
+        assert.ok(typeof error === 'object' && error !== null && 'code' in error)
+        assert.equal(error['code'], 'COMMIT_FENCED', first.stderr)
+        await requireWhole(storeOf(server), `s3://${server.bucket}/${lake}`, big)
+        const again = await s3Cli(server, cwd)(tierBig(lake))
+        assert.equal(documentOf(again)['rows'], 0)
+      })
+    }
+  })
+
   test('other engines read each record once', { skip: skipWithout() }, async () => {
     const { accessKeyId, secretAccessKey } = server.credentials
     const request = {
@@ -162,3 +215,7 @@ describe('sluice on S3, killed and stopped', () => {
     assert.equal((await readTable({ engine: 'pyiceberg', ...request })).digest, digest)
   })
 })
+
+function failed(end: CliEnd): never {
+  assert.fail(`ended too early: ${end.stdout}${end.stderr}`)
+}
