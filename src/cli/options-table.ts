@@ -30,7 +30,7 @@ export const tableOptions: readonly OptionSpec[] = [
     value: 'FILE',
     config: 'tables.<table>.schema',
     commands: ['tier'],
-    about: 'JSON file with columns and types of a new table',
+    about: 'JSON file with columns and types of a new table, as docs/inputs.md has it',
     standard: 'inferred from the data',
   },
   {

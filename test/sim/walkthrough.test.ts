@@ -10,7 +10,7 @@ import {
   type WorldTable,
 } from '../support/tiering-world.ts'
 
-// The walkthrough of the article: one job, 16 readers. T=0 is when all three tables, created at the
+// The walkthrough that the demo plays: one job, 16 readers. T=0 is when all three tables, created at the
 // same time, have waited their first freshness.
 const clicks: WorldTable = {
   name: 'clicks',

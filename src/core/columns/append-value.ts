@@ -33,7 +33,7 @@ export class ValueFault extends Error {
 }
 
 /**
- * Appends one JavaScript value by the rules of interface §4: a safe integer for BIGINT, ISO text for
+ * Appends one JavaScript value by the rules of docs/inputs.md: a safe integer for BIGINT, ISO text for
  * dates and times, a `Date` for TIMESTAMP_LTZ. @throws ValueFault, leaving nested builders half full
  */
 export function appendValue(

@@ -8,7 +8,7 @@ import { columnBuilder, finishBatch } from './builder.ts'
 import { bitAt, type Column, type ColumnBatch, isNull } from './column.ts'
 import { appendValue, ValueFault } from './append-value.ts'
 
-/** A value of the library's rows; which one belongs to which type says interface §4. */
+/** A value of the library's rows; which one belongs to which type says docs/inputs.md. */
 export type Value =
   | null
   | boolean
@@ -68,7 +68,7 @@ function isRow(row: unknown): row is Row {
   return typeof row === 'object' && row !== null && !Array.isArray(row)
 }
 
-/** Columns as rows: the value rules of interface §4 for reading. */
+/** Columns as rows, by the rules of docs/inputs.md for reading. */
 export function batchToRows(fields: readonly Field[], batch: ColumnBatch): Row[] {
   check(fields.length === batch.columns.length, 'a batch has the columns of its schema')
   return Array.from({ length: batch.length }, (_, index) =>

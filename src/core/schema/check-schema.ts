@@ -5,7 +5,7 @@ import { type DataType, type DataTypeKind, type Field, systemColumns } from './t
 
 const columnsMax = 1000
 
-/** Kinds a primary key may have (interface §5, row 4). */
+/** Kinds a primary key may have. */
 const primaryKeyKinds: ReadonlySet<DataTypeKind> = new Set([
   'boolean',
   'tinyint',
@@ -23,7 +23,7 @@ const primaryKeyKinds: ReadonlySet<DataTypeKind> = new Set([
   'timestamp_ltz',
 ])
 
-/** Kinds a bucket key may have (interface §2.2). */
+/** Kinds a bucket key may have: those that Fluss hashes. */
 const bucketKeyKinds: ReadonlySet<DataTypeKind> = new Set([
   'int',
   'bigint',

@@ -16,7 +16,7 @@ export type Inferred = {
 export type ObservedForm = 'json' | 'csv'
 
 /**
- * The columns of a new table from what was seen of its first records (interface §8.1): in order of
+ * The columns of a new table from what was seen of its first records (docs/inputs.md): in order of
  * first appearance, nullable except for the primary key.
  * @param input Begins messages: `flights.ndjson`.
  * @throws SluiceError SCHEMA_UNSUPPORTED for columns with values of two classes, naming both lines

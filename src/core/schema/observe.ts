@@ -4,7 +4,7 @@ import { newInstantText, parseDate, parseInstant } from '../values/temporal.ts'
 /** The beginning of a value and the line it was first seen in, for messages. */
 export type Sighting = { readonly line: number; readonly text: string }
 
-/** What was seen of one column, or of one part of a nested one (interface §8.1). */
+/** What was seen of one column, or of one part of a nested one. */
 export type Observed = {
   /** First value of each class that was seen. */
   integer?: Sighting

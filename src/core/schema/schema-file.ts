@@ -11,7 +11,7 @@ import {
 import { parseType } from './parse-type.ts'
 import type { Field } from './types.ts'
 
-/** What a schema file says (interface §8.4). What it does not say is absent. */
+/** What a schema file says (docs/inputs.md). What it does not say is absent. */
 export type SchemaFile = {
   readonly fields: readonly Field[]
   readonly primaryKey?: readonly string[]

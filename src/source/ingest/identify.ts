@@ -35,7 +35,7 @@ export type InputIdentity =
 type Misses = ReadonlyMap<string, FoundPrefix>
 
 /**
- * Tells which input a file is, by its content (interface §2.5.2), reading it once and no further than
+ * Tells which input a file is, by its content (docs/inputs.md), reading it once and no further than
  * the known inputs reach. Positions and digests are those of the decompressed text.
  *
  * The id of a new input is `sha256:` and the digest of its first 64 KiB (after name and a zero byte

@@ -36,7 +36,7 @@ export type ResumePoint = {
   /** What else the lake says of it, for the message when it is another. */
   readonly blocks?: BlockDigests
   readonly tieredAt?: number
-  /** The last record before it had no newline, so only a newline may follow (interface §2.5.5). */
+  /** The last record before it had no newline, so only a newline may follow. */
   readonly endedWithoutNewline?: boolean
 }
 

@@ -39,7 +39,7 @@ export type InputSpec = {
 
 /**
  * Opens an input as column batches in the order of the table's columns, from its start or from a
- * resume point, whose prefix is read and verified first (interface §2.5). The reader owns `bytes` from
+ * resume point, whose prefix is read and verified first. The reader owns `bytes` from
  * then on; they are closed when opening fails.
  * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, RECORD_REFUSED (a CSV header)
  */

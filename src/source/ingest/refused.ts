@@ -1,7 +1,7 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { BadRecord } from './input.ts'
 
-/** The error a run ends with at a bad record (interface §1.6). */
+/** The error a run ends with at a bad record. */
 export function recordRefused(
   name: string,
   bad: BadRecord,

@@ -13,7 +13,7 @@ import type { ScalarNode } from './value-node.ts'
 
 /**
  * Why a value was not taken: more than that it has another type, or an empty text. Nothing when it
- * was appended. (Interface §8.2 and §8.3.)
+ * was appended.
  */
 export type Refusal = string | undefined
 

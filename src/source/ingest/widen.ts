@@ -15,7 +15,7 @@ const integerRank: Readonly<Record<IntegerKind, number>> = {
   bigint: 3,
 }
 
-/** How values of `from` become values of `to`, or nothing where some would not fit (interface §8.2). */
+/** How values of `from` become values of `to`, or nothing where some would not fit. */
 export function widening(from: DataType, to: DataType): Widening | undefined {
   const retype: Widening = (column) => ({ ...column, type: to })
   if (isInteger(from)) return integerWidening(from.kind, to, retype)
