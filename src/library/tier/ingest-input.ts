@@ -5,6 +5,7 @@ import type { EmbeddedSource } from '../../source/embedded/embedded-source.ts'
 import type { InputBatch, InputReader } from '../../source/ingest/input.ts'
 import type { InputProgress } from '../../source/ports.ts'
 import type { SessionTable } from '../tiering-session.ts'
+import { explainChanged } from './mended-input.ts'
 import { openSource, type OpenedInput, type SourceContext } from './open-source.ts'
 import { orStopped } from './or-stopped.ts'
 import type { Quarantine } from './quarantine.ts'
@@ -29,7 +30,10 @@ export type IngestEnd = {
  * @throws SluiceError INPUT_UNREADABLE, INPUT_CHANGED, DATA_CORRUPT, STOPPED before anything is read
  */
 export async function ingestInput(context: IngestContext, path: string): Promise<IngestEnd> {
-  const input = await orStopped(openSource(context, path), context.signal)
+  const opening = openSource(context, path).catch(async (error: unknown) => {
+    throw await explainChanged(error, context.request.inputId, context.quarantine)
+  })
+  const input = await orStopped(opening, context.signal)
   let records = input.progress?.records ?? 0n
   let alreadyThere = records
   let last = input.progress

@@ -18,6 +18,19 @@ export class Quarantine {
     this.folder = `${warehouse}/_sluice/quarantine/${table}`
   }
 
+  /** The bytes at which records of an input begin that were set aside, in this run or before. */
+  async placesOf(id: string): Promise<readonly bigint[]> {
+    const start = `${safeName(id)}-`
+    const names = (await this.#store.list(`${this.folder}/`)).map(({ location }) =>
+      location.slice(location.lastIndexOf('/') + 1),
+    )
+    return names.flatMap((name) => {
+      if (!name.startsWith(start)) return []
+      const byte = /^(\d{1,18})\.ndjson$/.exec(name.slice(start.length))?.[1]
+      return byte === undefined ? [] : [BigInt(byte)]
+    })
+  }
+
   /**
    * Writes them durably; to be called before the records after them can be committed.
    * @throws SluiceError STORE_UNAVAILABLE when a record cannot be kept

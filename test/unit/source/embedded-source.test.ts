@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { columnBuilder } from '../../../src/core/columns/builder.ts'
 import type { ColumnBatch } from '../../../src/core/columns/column.ts'
 import { type ErrorCode, isSluiceError, type SluiceError } from '../../../src/core/errors.ts'
-import { bucket, type Offset, offset, type TableId } from '../../../src/core/ids.ts'
+import { bucket, millis, type Offset, offset, type TableId } from '../../../src/core/ids.ts'
 import type { TableSchema } from '../../../src/core/schema/types.ts'
 import { EmbeddedSource } from '../../../src/source/embedded/embedded-source.ts'
 import { numbers, stillClock, valuesOf } from '../../property/source/embedded-world.ts'
@@ -368,6 +368,39 @@ describe('inputs', () => {
       records: 2000n,
       extra: new Map(),
     })
+  })
+
+  test('keeps when an input was tiered while it has nothing more, and its blocks ahead of it', async () => {
+    const blocks = { bytes: 65_536, digests: 'abcdef01' }
+    const known = {
+      name: 'a',
+      position: '9',
+      records: 5n,
+      digest: 'd9',
+      tieredAt: millis(7),
+      extra: new Map(),
+    }
+    const source = open()
+    const { id } = source.createTable(
+      { ...definition, bucketCount: 2 },
+      { ends: new Map([[bucket(0), offset(5n)]]), inputs: new Map([['a', known]]) },
+    )
+    const append = (count: number, position: string) =>
+      source.append(id, upTo(count), {
+        input: { id: 'a', name: 'a', position, digest: `d${position}`, blocks },
+      })
+    const at = (end: bigint) => source.inputs(id, new Map([[bucket(0), offset(end)]])).get('a')
+    await append(0, '9')
+    assert.deepEqual(at(5n), { ...known, blocks })
+    await append(10, '18')
+    assert.deepEqual(at(6n)?.ahead, {
+      position: '18',
+      digest: 'd18',
+      blocks,
+      tieredAt: stillClock.now(),
+    })
+    assert.equal(at(6n)?.tieredAt, 7)
+    assert.equal(at(15n)?.tieredAt, stillClock.now())
   })
 
   test('carries inputs of the lake that nobody appends to as they are', () => {
