@@ -257,14 +257,15 @@ export class MemoryStore implements EngineStore {
 
   #admit(bytes: number): void {
     const { storedBytesMax } = this.#options
-    const fits = (): boolean => this.#held + this.#storedBytes() + bytes <= storedBytesMax
-    if (fits()) return
+    const room = (): number => storedBytesMax - this.#held - this.#storedBytes() - bytes
+    if (room() >= 0) return
     for (const family of this.#families.values()) {
       this.#change(family, (each) => {
         each.compact()
       })
     }
-    if (fits()) return
+    // Where compacting frees next to nothing, the next write would compact everything again.
+    if (room() >= storedBytesMax * roomShare) return
     const held = this.#held + this.#storedBytes()
     throw new SluiceError(
       'LIMIT_EXCEEDED',
@@ -274,6 +275,8 @@ export class MemoryStore implements EngineStore {
     )
   }
 }
+
+const roomShare = 1 / 16
 
 function add(tables: Set<KeyTable>, more: Tables): void {
   for (const table of more) tables.add(table)
