@@ -95,8 +95,10 @@ export function describeMemory(under: EngineUnderTest): void {
           .filter(({ event }) => event === 'kv.flush.forced')
           .map(({ fields }) => fields?.['family'])
         assert.ok(victims.length >= 3, `${victims.length} flushes`)
+        // With flushes of one size its part of them would come to its part of the writes, 80 %, from
+        // above. RocksDB takes memory in pieces of 1 MiB, of which the small families hold one each.
         const greedy = victims.filter((name) => name === 'a').length
-        assert.ok(greedy >= victims.length * 0.8, victims.join())
+        assert.ok(greedy >= victims.length * 0.75, victims.join())
       })
     })
 

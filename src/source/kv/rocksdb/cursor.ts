@@ -47,9 +47,9 @@ export class RocksDbCursor implements KvCursor {
     while (keys.length < entriesMax) {
       const row = this.#rows.read()
       if (row !== null) {
-        keys.push(row.key)
-        values.push(row.value)
-      } else if (keys.length > 0 || this.#isOver) {
+        keys.push(plain(row.key))
+        values.push(plain(row.value))
+      } else if (this.#isOver) {
         break
       } else {
         await new Promise<void>((resolve) => {
@@ -70,6 +70,11 @@ export class RocksDbCursor implements KvCursor {
 export const emptyCursor: KvCursor = {
   next: (): KvEntries | undefined => undefined,
   close: () => undefined,
+}
+
+/** The binding answers with buffers, of which a slice is no copy. */
+export function plain({ buffer, byteOffset, length }: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, length)
 }
 
 /** A cursor that is opened when the store is. */

@@ -107,30 +107,32 @@ export class OpenFolder {
   }
 
   async retire(name: string): Promise<void> {
-    await this.#write({ ...this.#note, retired: [...this.#note.retired, name] })
+    const others = this.#note.retired.filter((each) => each !== name)
+    await this.#write({ ...this.#note, retired: [...others, name] })
   }
 
-  /**
-   * Closes the database and opens it with one family more. Until it is open the family counts as
-   * dropped: half made it would else be an orphan at the next open.
-   */
+  /** Closes the database and opens it with one family more. */
   async reopenWith(family: NamedFamily): Promise<void> {
     for (const session of this.#open.sessions.values()) await session.flush()
-    const retired = this.#note.retired.filter((name) => name !== family.name)
-    await this.#write({ ...this.#note, retired: [...retired, family.name] })
     const manifest = await readManifest(this.folder)
     await this.#open.database.close({ force: true })
-    const others = this.#families.filter(({ name }) => name !== family.name)
-    const families = [...others, family]
-    this.#open = await openDatabase(this.#binding, {
-      folder: this.folder,
-      families,
-      createIfMissing: false,
-      maxOpenFiles: this.#maxOpenFiles,
-      files: fileCount(manifest),
-    })
+    const families = [...this.#families.filter(({ name }) => name !== family.name), family]
+    try {
+      this.#open = await openDatabase(this.#binding, {
+        folder: this.folder,
+        families,
+        createIfMissing: false,
+        maxOpenFiles: this.#maxOpenFiles,
+        files: fileCount(manifest),
+      })
+    } catch (error) {
+      // It may be there although the rest could not be opened, and is nobody's yet.
+      await this.retire(family.name)
+      throw error
+    }
     this.#families = families
     const wal = { manifest: await manifestName(this.folder), log: this.#open.log }
+    const retired = this.#note.retired.filter((name) => name !== family.name)
     await this.#write({ ...this.#note, wal, retired })
   }
 

@@ -5,7 +5,7 @@ import type { EngineSnapshot, EngineStore, FamilyBuffers, FamilyFiles } from '..
 import type { FamilyOptions, KvCheckpoint, KvCursor, KvRange } from '../ports.ts'
 import type { IteratorRange, Session } from './binding.ts'
 import { type TakenCheckpoint, takeCheckpoint } from './checkpoint.ts'
-import { boundsOf, emptyCursor, laterCursor, RocksDbCursor } from './cursor.ts'
+import { boundsOf, emptyCursor, laterCursor, plain, RocksDbCursor } from './cursor.ts'
 import { fileSizes, flushableOf, heldOf } from './family-figures.ts'
 import type { OpenFolder } from './open-folder.ts'
 import { isTooManyOpenFiles, rocksDbError } from './rocksdb-errors.ts'
@@ -57,7 +57,7 @@ export class RocksDbStore implements EngineStore {
     batch.tryFlush()
     try {
       const values = await Promise.all(reads)
-      return values.map((value) => value ?? undefined)
+      return values.map((value) => (value === null ? undefined : plain(value)))
     } catch (error) {
       throw await this.#error(error)
     }
