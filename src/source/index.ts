@@ -3,8 +3,8 @@ export {
   type ChangeKind,
   EmbeddedSource,
   type EmbeddedSourceOptions,
-  type EmbeddedTableDefinition,
 } from './embedded/embedded-source.ts'
+export type { EmbeddedTableDefinition } from './embedded/check-table.ts'
 export type { AppendInput, AppendResult, TableResume } from './embedded/embedded-table.ts'
 export {
   logTable,

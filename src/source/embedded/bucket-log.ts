@@ -12,6 +12,8 @@ type Segment = {
   readonly end: Offset
   readonly committedAt: Millis
   readonly records: ColumnBatch
+  /** Of a changelog: one `ChangeType` for each record. */
+  readonly changes: Uint8Array | undefined
   readonly holding: Holding
 }
 
@@ -50,11 +52,12 @@ export class BucketLog {
     return { bucket: this.bucket, earliest, end: this.#end }
   }
 
-  append(records: ColumnBatch, committedAt: Millis, holding: Holding): void {
+  append(records: ColumnBatch, committedAt: Millis, holding: Holding, changes?: Uint8Array): void {
     check(records.length > 0, 'a segment has records')
+    check(changes === undefined || changes.length === records.length, 'each record has its change')
     const end = offset(this.#end + BigInt(records.length))
     holding.segments += 1
-    this.#segments.push({ base: this.#end, end, committedAt, records, holding })
+    this.#segments.push({ base: this.#end, end, committedAt, records, changes, holding })
     this.#end = end
   }
 
@@ -71,7 +74,13 @@ export class BucketLog {
       const from = Number(next - segment.base)
       const to = Number((stop < segment.end ? stop : segment.end) - segment.base)
       const records = boundedSlice(segment.records, from, to, bytesMax)
-      yield { baseOffset: next, committedAt: segment.committedAt, records }
+      const changes = segment.changes?.subarray(from, from + records.length)
+      yield {
+        baseOffset: next,
+        committedAt: segment.committedAt,
+        records,
+        ...(changes === undefined ? {} : { changes }),
+      }
       next = offset(next + BigInt(records.length))
     }
   }

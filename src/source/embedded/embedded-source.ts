@@ -1,15 +1,14 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { ColumnBatch } from '../../core/columns/column.ts'
+import { batchBytes, type ColumnBatch } from '../../core/columns/column.ts'
 import { SluiceError } from '../../core/errors.ts'
-import { type Bucket, type Offset, type TableId, tableId } from '../../core/ids.ts'
+import { type Bucket, bucket, type Offset, type TableId, tableId } from '../../core/ids.ts'
 import { check } from '../../core/never.ts'
 import type { Clock } from '../../core/ports.ts'
-import type { TableSchema } from '../../core/schema/types.ts'
-import { type BucketFormat, requireKeyType } from '../bucketing/key-encoding.ts'
 import type {
   BucketEnds,
   BucketRange,
   InputsProgress,
+  KvSnapshot,
+  KvSnapshots,
   LogBatch,
   LogSource,
   SourceTable,
@@ -20,23 +19,16 @@ import {
   EmbeddedTable,
   type TableResume,
 } from './embedded-table.ts'
+import { type KeyedOptions, KeyedState } from './keyed-state.ts'
+import { KeyedTable } from './keyed-table.ts'
+import {
+  checkDefinition,
+  type EmbeddedTableDefinition,
+  requireBuckets,
+  requireSame,
+} from './check-table.ts'
 import { LogBudget } from './log-budget.ts'
-
-/** Each bucket is a log, a split and a file per round. */
-export const bucketsMax = 4096
-
-export type EmbeddedTableDefinition = {
-  /** As users write it: `demo.flights`. */
-  readonly name: string
-  readonly schema: TableSchema
-  /** 1 to 4096; fixed from then on. */
-  readonly bucketCount: number
-  /** Column whose hash decides the bucket; without it, place does. */
-  readonly bucketKey?: string
-  readonly freshnessMs: number
-  /** Whose hash; that of Iceberg unless given. */
-  readonly lakeFormat?: BucketFormat
-}
+import { type ChangeBatch, changeOp } from '../changelog/change-batch.ts'
 
 /** Kinds of changes as Fluss writes them. */
 export type ChangeKind = '+A' | '+I' | '-U' | '+U' | '-D'
@@ -70,6 +62,7 @@ export class EmbeddedSource implements LogSource {
   readonly #budget: LogBudget
   readonly #readBytesMax: number
   readonly #tables = new Map<TableId, EmbeddedTable>()
+  readonly #keyed = new Map<TableId, KeyedTable>()
   readonly #listeners = new Set<(id: TableId) => void>()
   #closed = false
 
@@ -93,20 +86,26 @@ export class EmbeddedSource implements LogSource {
   }
 
   /**
-   * Makes a log table, or opens the one of this name when its definition is the same.
+   * Makes a table, or opens the one of this name when its definition is the same.
    *
    * @param resume What the lake holds of it: offsets and inputs go on from there.
+   * @param keyed What a primary-key table keeps its rows in.
    * @throws SluiceError TABLE_MISMATCH when it is not the same or does not fit the lake,
    * CONFIG_INVALID for a number out of range, SCHEMA_UNSUPPORTED for an impossible bucket key.
    */
-  createTable(definition: EmbeddedTableDefinition, resume?: TableResume): SourceTable {
+  createTable(
+    definition: EmbeddedTableDefinition,
+    resume?: TableResume,
+    keyed?: KeyedOptions,
+  ): SourceTable {
     this.#refuseClosed()
     const format = definition.lakeFormat ?? 'iceberg'
     checkDefinition(definition, format)
     const table: SourceTable = {
       id: tableId(BigInt(this.#tables.size + 1)),
       name: definition.name,
-      kind: 'log',
+      kind: definition.primaryKey === undefined ? 'log' : 'primary-key',
+      ...(definition.primaryKey === undefined ? {} : { primaryKey: definition.primaryKey }),
       sourceId: `embedded:${definition.name}`,
       schema: definition.schema,
       bucketCount: definition.bucketCount,
@@ -121,6 +120,10 @@ export class EmbeddedSource implements LogSource {
     const from = resume ?? { ends: new Map(), inputs: new Map() }
     requireBuckets(table, from)
     this.#tables.set(table.id, new EmbeddedTable(table, format, from))
+    if (table.primaryKey !== undefined) {
+      check(keyed !== undefined, 'a primary-key table has a state')
+      this.#keyed.set(table.id, new KeyedTable(table, new KeyedState(table, keyed)))
+    }
     return table
   }
 
@@ -140,6 +143,8 @@ export class EmbeddedSource implements LogSource {
     const { input, signal, whenFull = 'wait', change = '+A' } = options
     this.#refuseClosed()
     const table = this.#require(id)
+    const { primaryKey } = table.definition
+    check(primaryKey === undefined, 'a primary-key table takes changes, not records')
     if (change !== '+A') throw refusedChange(table.definition.name, change)
     const prepared =
       'columns' in batches ? [table.prepare(batches)] : batches.map((each) => table.prepare(each))
@@ -158,6 +163,90 @@ export class EmbeddedSource implements LogSource {
     })
     if (result.appended > 0) this.#tell(id)
     return result
+  }
+
+  /**
+   * Applies changes to a primary-key table, in the order of the calls, all of a call or none. What they
+   * come to goes into the changelog.
+   *
+   * @throws SluiceError as `append` does; RECORD_REFUSED names the `row` in its batch.
+   */
+  async change(
+    id: TableId,
+    batches: readonly ChangeBatch[],
+    options: Omit<AppendOptions, 'change'> = {},
+  ): Promise<AppendResult> {
+    const { input, signal, whenFull = 'wait' } = options
+    this.#refuseClosed()
+    const table = this.#require(id)
+    const keyed = this.#requireKeyed(id)
+    const prepared = batches.map((batch) => ({ batch, buckets: table.prepareChanges(batch) }))
+    const result = await keyed.inOrder(async () => {
+      // What an update adds to the log, its row before and after, is not known yet.
+      const bytes = 2 * batches.reduce((sum, { records }) => sum + batchBytes(records), 0)
+      await this.#budget.admit({
+        bytes,
+        whenFull,
+        signal,
+        group: input === undefined ? undefined : `${String(id)}/${input.id}`,
+        take: () => {
+          this.#budget.hold(bytes)
+        },
+      })
+      try {
+        this.#refuseClosed()
+        const work = await keyed.apply(prepared, (bucket, count, already) =>
+          table.skips(input, bucket, count, already),
+        )
+        return table.takeChanges(work.parts, work.given, input, {
+          now: this.#clock.now(),
+          hold: (held) => {
+            this.#budget.hold(held)
+          },
+        })
+      } finally {
+        this.#budget.release(bytes)
+      }
+    })
+    if (result.ranges.length > 0) this.#tell(id)
+    return result
+  }
+
+  /** The row of a key as it is now. @param key One record with the columns of the table. */
+  async get(id: TableId, key: ColumnBatch): Promise<ColumnBatch | undefined> {
+    const table = this.#require(id)
+    const keyed = this.#requireKeyed(id)
+    const ops = new Uint8Array(key.length).fill(changeOp.delete)
+    const [of] = table.prepareChanges({ records: key, ops })
+    return keyed.inOrder(() => keyed.state.get(table.log(bucket(of ?? 0)).bucket, keyed.keyOf(key)))
+  }
+
+  /** Takes a KV snapshot of each bucket: its rows, and the offset up to which they are. */
+  async takeKvSnapshots(id: TableId): Promise<readonly KvSnapshot[]> {
+    const table = this.#require(id)
+    const keyed = this.#requireKeyed(id)
+    return keyed.inOrder(async () => {
+      const taken: KvSnapshot[] = []
+      for (const log of table.logs) {
+        taken.push(await keyed.state.takeSnapshot(log.bucket, log.end))
+      }
+      return taken
+    })
+  }
+
+  readonly kv: KvSnapshots = {
+    newest: (id) => Promise.resolve(this.#keyed.get(id)?.state.newestSnapshots() ?? new Map()),
+    lease: (id, snapshot) => this.#requireKeyed(id).state.lease(snapshot),
+  }
+
+  /**
+   * Notes that all rows of a table are as the lake has them, in the state of that name; a store on disk
+   * is then used as it is when it is opened again.
+   */
+  async settled(id: TableId, name: string): Promise<void> {
+    const keyed = this.#keyed.get(id)
+    if (keyed === undefined || this.#require(id).hasBacklog) return
+    await keyed.inOrder(() => keyed.state.mark(name))
   }
 
   /** True when it is time to tier the table rather than to wait for freshness: memory runs short. */
@@ -237,6 +326,11 @@ export class EmbeddedSource implements LogSource {
     this.#trim(table)
   }
 
+  /** Closes the stores of primary-key tables, after `close`. */
+  async closeStores(): Promise<void> {
+    for (const keyed of this.#keyed.values()) await keyed.inOrder(() => keyed.state.close())
+  }
+
   /** Ends waiting appends with STOPPED and refuses new ones; what is there can still be read. */
   close(): void {
     this.#closed = true
@@ -252,6 +346,12 @@ export class EmbeddedSource implements LogSource {
     for (const listener of this.#listeners) listener(id)
   }
 
+  #requireKeyed(id: TableId): KeyedTable {
+    const found = this.#keyed.get(id)
+    check(found !== undefined, 'changes are for primary-key tables')
+    return found
+  }
+
   #require(id: TableId): EmbeddedTable {
     const found = this.#tables.get(id)
     if (found !== undefined) return found
@@ -261,61 +361,6 @@ export class EmbeddedSource implements LogSource {
   #refuseClosed(): void {
     if (this.#closed) throw new SluiceError('STOPPED', 'the embedded source is closed')
   }
-}
-
-function checkDefinition(definition: EmbeddedTableDefinition, format: BucketFormat): void {
-  const { name, schema, bucketCount, bucketKey, freshnessMs } = definition
-  if (!Number.isInteger(bucketCount) || bucketCount < 1 || bucketCount > bucketsMax) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `${name}: ${bucketCount} buckets; a table has 1 to ${bucketsMax} (each is a log, a split and ` +
-        'a file per round)',
-      { details: { table: name, buckets: bucketCount, max: bucketsMax } },
-    )
-  }
-  if (!Number.isSafeInteger(freshnessMs) || freshnessMs < 1) {
-    throw new SluiceError('CONFIG_INVALID', `${name}: freshness ${freshnessMs} ms is no duration`)
-  }
-  if (bucketKey === undefined) return
-  const field = schema.fields.find((each) => each.name === bucketKey)
-  if (field === undefined) {
-    throw new SluiceError(
-      'SCHEMA_UNSUPPORTED',
-      `${name}: the bucket key ${JSON.stringify(bucketKey)} is not one of its columns`,
-      { details: { table: name, columns: schema.fields.map((each) => each.name) } },
-    )
-  }
-  requireKeyType(bucketKey, field.type, format)
-}
-
-function requireSame(existing: SourceTable, asked: SourceTable): void {
-  const { name } = existing
-  const refuse = (message: string, was: unknown, is: unknown): SluiceError =>
-    new SluiceError('TABLE_MISMATCH', message, {
-      details: { table: name, existing: was, asked: is },
-    })
-  if (existing.bucketCount !== asked.bucketCount) {
-    const [was, is] = [existing.bucketCount, asked.bucketCount]
-    throw refuse(`${name} exists with ${was} buckets; ${is} would move its records`, was, is)
-  }
-  for (const key of ['bucketKey', 'freshnessMs', 'schema'] as const) {
-    const [was, is] = [existing[key], asked[key]]
-    if (!isDeepStrictEqual(was, is)) throw refuse(`${name} exists with another ${key}`, was, is)
-  }
-}
-
-function requireBuckets(table: SourceTable, { ends, inputs }: TableResume): void {
-  const buckets = [
-    ...ends.keys(),
-    ...[...inputs.values()].flatMap(({ extra }) => [...extra.keys()]),
-  ]
-  const largest = buckets.reduce((max, each) => Math.max(max, each), -1)
-  if (largest < table.bucketCount) return
-  throw new SluiceError(
-    'TABLE_MISMATCH',
-    `${table.name} has bucket ${largest} in the lake; ${table.bucketCount} buckets would move its records`,
-    { details: { table: table.name, bucket: largest, asked: table.bucketCount } },
-  )
 }
 
 function refusedChange(name: string, change: ChangeKind): SluiceError {

@@ -12,6 +12,8 @@ import { type Bucket, bucket, type Millis, type Offset, offset } from '../../cor
 import { check } from '../../core/never.ts'
 import { bucketsOf } from '../bucketing/buckets.ts'
 import type { BucketFormat } from '../bucketing/key-encoding.ts'
+import { type ChangeBatch, changeOp } from '../changelog/change-batch.ts'
+import type { Changelog } from '../changelog/changelog.ts'
 import { type BucketPart, gatherBuckets, splitByPlace } from '../bucketing/split.ts'
 import type {
   BlockDigests,
@@ -66,6 +68,14 @@ export type PreparedAppend = {
   readonly buckets: Int32Array | undefined
   /** What it takes of the budget. */
   readonly bytes: number
+}
+
+/** What the changes of one bucket came to. */
+export type ChangelogPart = {
+  readonly bucket: Bucket
+  readonly changelog: Pick<Changelog, 'records' | 'changes' | 'ends'>
+  /** Changes before them that the lake has already. */
+  readonly skipped: number
 }
 
 export type TakeContext = {
@@ -164,6 +174,70 @@ export class EmbeddedTable {
     return { ranges, appended, alreadyThere: given - appended }
   }
 
+  /**
+   * How many of the next `count` changes of an input that go to a bucket the lake has already.
+   *
+   * @param already Changes of the bucket before them that this append skips.
+   */
+  skips(input: AppendInput | undefined, of: Bucket, count: number, already: bigint): number {
+    if (input === undefined) return 0
+    return this.#inputs.get(input.id)?.skips(of, count, already) ?? 0
+  }
+
+  /**
+   * Takes what the changes of one append came to, at once.
+   *
+   * @param given Changes of the append, those included that the lake has already.
+   * @throws SluiceError INPUT_CHANGED when the input does not go on where it was.
+   */
+  takeChanges(
+    parts: readonly ChangelogPart[],
+    given: number,
+    input: AppendInput | undefined,
+    at: TakeContext,
+  ): AppendResult {
+    const tracker = input === undefined ? undefined : this.#tracker(input)
+    if (tracker !== undefined && input?.startOrdinal !== undefined) {
+      if (input.startOrdinal !== tracker.ordinal) throw this.#wrongPlace(input, tracker.ordinal)
+    }
+    const starts = this.logs.map(({ end }) => end)
+    const runs = parts.map(({ bucket, changelog, skipped }): InputRun => {
+      const log = this.log(bucket)
+      const start = log.end
+      const { records, changes, ends } = changelog
+      if (records.length > 0) {
+        const holding = { bytes: this.#partBytes({ bucket, records }), segments: 0 }
+        at.hold(holding.bytes)
+        log.append(records, at.now, holding, changes)
+      }
+      return { bucket, start, end: log.end, skipped: BigInt(skipped), ends }
+    })
+    if (tracker !== undefined && input !== undefined) {
+      this.#inputs.set(input.id, tracker)
+      tracker.add(runs)
+      const place = placeOf(input, at.now)
+      if (place !== undefined) tracker.mark(place)
+    }
+    const ranges = this.logs
+      .map(({ bucket, end }, index) => ({ bucket, start: starts[index] ?? end, end }))
+      .filter(({ start, end }) => start < end)
+    const alreadyThere = parts.reduce((sum, { skipped }) => sum + skipped, 0)
+    return { ranges, appended: given - alreadyThere, alreadyThere }
+  }
+
+  /** Bucket of each change. @throws SluiceError RECORD_REFUSED naming the first that does not fit. */
+  prepareChanges({ records, ops, kept }: ChangeBatch): Int32Array {
+    check(ops.length === records.length, 'each change says what it does')
+    this.#checkColumns(records, (row, column) => {
+      if (ops[row] !== changeOp.upsert) return true
+      const bits = kept?.columns[column]
+      return bits !== undefined && (((bits[row >> 3] ?? 0) >> (row & 7)) & 1) === 1
+    })
+    const key = this.#keyColumn(records)
+    check(key !== undefined, 'a primary-key table has a bucket key')
+    return bucketsOf(key, this.definition.bucketCount, this.#format)
+  }
+
   inputs(ends: BucketEnds): InputsProgress {
     const reached = this.#reached(ends)
     const progress = new Map<string, InputProgress>()
@@ -252,7 +326,11 @@ export class EmbeddedTable {
     return batch.columns[schema.fields.findIndex(({ name }) => name === bucketKey)]
   }
 
-  #checkColumns(batch: ColumnBatch): void {
+  /** @param mayLack Whether a record may be without a value of a column that is NOT NULL. */
+  #checkColumns(
+    batch: ColumnBatch,
+    mayLack: (row: number, column: number) => boolean = () => false,
+  ): void {
     const { name, schema } = this.definition
     check(batch.columns.length === schema.fields.length, `a batch has the columns of ${name}`)
     schema.fields.forEach((field, index) => {
@@ -261,14 +339,14 @@ export class EmbeddedTable {
         column?.layout === layoutOf(field.type) && column.length === batch.length,
         `column ${field.name} of a batch is as ${name} defines it`,
       )
-      if (!field.type.nullable && column.nullCount > 0)
-        throw this.#unexpectedNull(field.name, column)
+      if (field.type.nullable || column.nullCount === 0) return
+      for (let row = 0; row < column.length; row += 1) {
+        if (isNull(column, row) && !mayLack(row, index)) throw this.#unexpectedNull(field.name, row)
+      }
     })
   }
 
-  #unexpectedNull(field: string, column: Column): SluiceError {
-    let row = 0
-    while (row < column.length && !isNull(column, row)) row += 1
+  #unexpectedNull(field: string, row: number): SluiceError {
     return new SluiceError(
       'RECORD_REFUSED',
       `${this.definition.name}: record ${row} of the batch has no ${JSON.stringify(field)}, which ` +

@@ -32,6 +32,11 @@ export type InputRun = {
   readonly end: Offset
   /** Records the lake had already. */
   readonly skipped: bigint
+  /**
+   * Where records are changes of keys, which take no offset or several: for each record that was not
+   * skipped, the offsets taken up to and with it. Absent where each takes one.
+   */
+  readonly ends?: Uint32Array
 }
 
 /** Pieces up to a mark; the last entry may still be without one. Runs per bucket, in order. */
@@ -74,8 +79,9 @@ export class InputTracker {
 
   /** Notes one piece. It stays open, so that a replay starts before it, until `mark` is called. */
   add(runs: readonly InputRun[]): void {
-    for (const { bucket, start, end, skipped } of runs) {
-      this.#ordinal += end - start + skipped
+    for (const run of runs) {
+      const { bucket, skipped } = run
+      this.#ordinal += recordsOf(run) + skipped
       if (skipped === 0n) continue
       const left = (this.#toSkip.get(bucket) ?? 0n) - skipped
       check(left >= 0n, 'no more is skipped than the lake has')
@@ -160,7 +166,7 @@ export class InputTracker {
   #close(entry: Entry, mark: InputMark): void {
     entry.mark = mark
     const runs = [...entry.runs.values()].flat()
-    if (runs.some((run) => run.start < run.end)) return
+    if (runs.some((run) => recordsOf(run) > 0n)) return
     this.#entries.pop()
     const before = this.#entries.at(-1)
     if (before === undefined) {
@@ -189,10 +195,11 @@ function addRun(runs: Map<Bucket, InputRun[]>, run: InputRun): void {
   }
   const skipped = last.skipped + run.skipped
   const at = ofBucket.length - 1
-  if (run.start === run.end) ofBucket[at] = { ...last, skipped }
-  else if (last.start === last.end) ofBucket[at] = { ...run, skipped }
-  else if (last.end === run.start) ofBucket[at] = { ...last, end: run.end, skipped }
-  else ofBucket.push(run)
+  if (recordsOf(run) === 0n) ofBucket[at] = { ...last, skipped }
+  else if (recordsOf(last) === 0n) ofBucket[at] = { ...run, skipped }
+  else if (last.end === run.start && last.ends === undefined && run.ends === undefined) {
+    ofBucket[at] = { ...last, end: run.end, skipped }
+  } else ofBucket.push(run)
 }
 
 /** Runs that are in the lake become a count, which says the same and takes no room. */
@@ -203,19 +210,39 @@ function withoutCommitted(runs: InputRun[], ends: BucketEnds): InputRun[] {
   const last = committed.at(-1)
   if (last === undefined) return runs
   const skipped = committed.reduce((sum, run) => sum + countIn(run, ends), 0n)
-  return [{ ...last, start: last.end, skipped }, ...rest]
+  return [{ bucket: last.bucket, start: last.end, end: last.end, skipped }, ...rest]
 }
 
 function isCommitted(run: InputRun, ends: BucketEnds): boolean {
-  return run.start === run.end || committedOf(run, ends) === run.end - run.start
+  return committedOf(run, ends) === recordsOf(run)
+}
+
+/** Records that were not skipped. */
+function recordsOf({ start, end, ends }: InputRun): bigint {
+  return ends === undefined ? end - start : BigInt(ends.length)
 }
 
 function countIn(run: InputRun, ends: BucketEnds): bigint {
   return run.skipped + committedOf(run, ends)
 }
 
-function committedOf({ bucket, start, end }: InputRun, ends: BucketEnds): bigint {
+function committedOf(run: InputRun, ends: BucketEnds): bigint {
+  const { bucket, start, end } = run
   const committed = ends.get(bucket)
-  if (committed === undefined || committed <= start) return 0n
-  return (committed < end ? committed : end) - start
+  if (committed === undefined || committed < start) return 0n
+  if (committed >= end) return recordsOf(run)
+  if (run.ends === undefined) return committed - start
+  // A record that took no offset is in as soon as what came before it is: again, it changes nothing.
+  return BigInt(countUpTo(run.ends, Number(committed - start)))
+}
+
+/** How many of the ascending numbers are at most `limit`. */
+function countUpTo(ends: Uint32Array, limit: number): number {
+  let [low, high] = [0, ends.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((ends[middle] ?? 0) <= limit) low = middle + 1
+    else high = middle
+  }
+  return low
 }
