@@ -4,9 +4,10 @@ import type { Millis } from '../../core/ids.ts'
 import { order } from '../../core/ports.ts'
 import { wantsTable } from '../round/split-board.ts'
 import { createBeats } from './beats.ts'
-import type { RoundReport } from './events.ts'
+import type { RoundReport, TieringEvent } from './events.ts'
 import { commitsMax, type JobView, viewJob } from './job-view.ts'
 import { createLiveRounds } from './live-rounds.ts'
+import { noteEvent } from './note-event.ts'
 import { type JobOptions, pollIntervalMs, type RunningJob, type StopReport } from './options.ts'
 
 /** How long a job that ends waits for files of lost rounds to be removed. */
@@ -19,6 +20,10 @@ const cleanUpMs = 5_000
  */
 export function startJob(options: JobOptions): RunningJob {
   const { clock, coordinator, journal } = options
+  const tell = (event: TieringEvent): void => {
+    noteEvent(journal, event)
+    options.events(event)
+  }
   const end = new AbortController()
   const { promise: done, resolve: resolveDone, reject: rejectDone } = deferred()
   let phase: JobView['phase'] = 'running'
@@ -39,6 +44,7 @@ export function startJob(options: JobOptions): RunningJob {
   })
   const rounds = createLiveRounds({
     ...options,
+    events: tell,
     beats,
     wake,
     follow,
@@ -49,7 +55,7 @@ export function startJob(options: JobOptions): RunningJob {
   })
   const unwatch = coordinator.watch((moved) => {
     const { name: table, to: state, incarnation, epoch } = moved
-    options.events({ event: 'state', table, state, incarnation, epoch })
+    tell({ event: 'state', table, state, incarnation, epoch })
     if (state === 'Pending') wake()
   })
   follow(poll())

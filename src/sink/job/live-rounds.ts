@@ -1,6 +1,7 @@
 import type { HeartbeatResponse, RoundToken } from '../../coordinator/protocol.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { check, unreachable } from '../../core/never.ts'
+import type { JournalEntry } from '../../core/ports.ts'
 import type { Assignment, CommitResult, RoundPlan, SplitResult } from '../ports.ts'
 import { type RoundKey, roundKey } from '../round/round-key.ts'
 import {
@@ -103,6 +104,9 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
     }
     board = addRound(board, plan, options.chance)
     round.phase = 'reading'
+    note(round, 'round.started', `a round of ${name(round)} begins`, {
+      splits: plan.splits.length,
+    })
     follow(forceAtCeiling(round, plan.table.freshnessMs))
   }
 
@@ -148,16 +152,7 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
     if (round.phase !== 'reading') return
     round.stop.stopped = true
     board = forceRound(board, round.key)
-    options.journal.note({
-      level: 'info',
-      event: 'round.force_finished',
-      message: `the round of ${name(round)} ends with what it has read`,
-      fields: {
-        table: name(round),
-        incarnation: round.assignment.incarnation,
-        epoch: round.assignment.epoch,
-      },
-    })
+    note(round, 'round.force_finished', `the round of ${name(round)} ends with what it has read`)
     if (isComplete(board, round.key)) complete(round)
   }
 
@@ -305,6 +300,17 @@ export function createLiveRounds(options: LiveRoundsOptions): LiveRounds {
     const read = board.rounds.get(round.key)
     check(read !== undefined, `round ${round.key} is on the board while it is read`)
     return read
+  }
+
+  function note(
+    round: LiveRound,
+    event: string,
+    message: string,
+    more: JournalEntry['fields'] = {},
+  ): void {
+    const { incarnation, epoch } = round.assignment
+    const fields = { table: name(round), incarnation, epoch, ...more }
+    options.journal.note({ level: 'info', event, message, fields })
   }
 
   function name(round: LiveRound): string {
