@@ -5,6 +5,10 @@ const bannedSyntax = [
     selector: "MemberExpression[object.name='Date'][property.name='now']",
     message: 'Take a Clock.',
   },
+  {
+    selector: "MemberExpression[object.name='process'][property.name='hrtime']",
+    message: 'Take a Clock.',
+  },
   { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: 'Take a Clock.' },
   {
     selector: "MemberExpression[object.name='Math'][property.name='random']",
@@ -20,6 +24,27 @@ const bannedGlobals = [
   'performance',
   'Date.now',
 ]
+
+/** The same, where they are imported. */
+const bannedImports = [
+  ...['node:timers', 'node:timers/promises', 'timers', 'timers/promises', 'node:perf_hooks'].map(
+    (name) => ({ name, message: 'Take a Clock.' }),
+  ),
+  {
+    name: 'node:crypto',
+    importNames: [
+      'randomBytes',
+      'randomFill',
+      'randomFillSync',
+      'randomInt',
+      'randomUUID',
+      'webcrypto',
+    ],
+    message: 'Take an IdSource, or a Chance.',
+  },
+]
+/** Layers that decide: what they do follows from what they are given. */
+const deciding = ['core', 'source', 'coordinator', 'catalog', 'sink', 'verify']
 
 /** Folders in dependency order: each may import only from itself and from those named. */
 const layers = {
@@ -43,6 +68,7 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
     'no-restricted-imports': [
       'error',
       {
+        paths: deciding.includes(layer) ? bannedImports : [],
         patterns: allLayers
           .filter((other) => other !== layer && !allowed.includes(other))
           .map((other) => ({
@@ -86,13 +112,15 @@ export default tseslint.config(
   },
   ...layerRules,
   {
-    files: ['src/{core,source,coordinator,catalog,sink,verify}/**/*.ts'],
+    files: [`src/{${deciding.join(',')}}/**/*.ts`],
     ignores: ['src/catalog/store/*-store.ts', 'src/core/system.ts'],
     rules: {
       'no-restricted-globals': ['error', ...bannedGlobals],
       'no-restricted-syntax': ['error', ...bannedSyntax],
     },
   },
+  // Where the ports get their real clock, chance and ids.
+  { files: ['src/core/system.ts'], rules: { 'no-restricted-imports': 'off' } },
   {
     files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
     rules: { 'no-console': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
