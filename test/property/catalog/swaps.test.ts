@@ -40,12 +40,13 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 40 },
 )
 
-test('whatever three writers do and lose, the table holds exactly the changes that were applied', async () => {
+test('T-13 whatever three writers do and lose, the table holds exactly the changes that were applied, and only grows', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (plan) => {
       const world = await World.start()
       for (const step of plan) await world.play(step)
       await world.verify()
+      await world.verifyGrowth()
     }),
     { numRuns: 60 },
   )
@@ -138,6 +139,24 @@ class World {
       times,
       [...times].sort((a, b) => a - b),
     )
+  }
+
+  /** Files of a snapshot are among those of the next one, and rows never become fewer. */
+  async verifyGrowth(): Promise<void> {
+    let files: readonly string[] = []
+    let rows = 0
+    for (const [snapshot, added] of this.#applied) {
+      const scan = await scanTable(this.#lake.store, folder, { snapshot })
+      const now = new Set(scan.files.map((file) => file.resolved))
+      assert.deepEqual(
+        files.filter((file) => !now.has(file)),
+        [],
+      )
+      const count = sum(scan.files.map((file) => file.rows))
+      assert.equal(count - rows, added)
+      files = [...now]
+      rows = count
+    }
   }
 
   #faulty(store: ObjectStore): ObjectStore {

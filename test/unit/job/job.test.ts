@@ -232,6 +232,8 @@ test('T-57 a job that was cut off for 200 s learns that it is fenced and drops t
     }),
   })
   await world.run(250)
+  deepEqual(world.versions, [], 'the round is dropped')
+  deepEqual(rejections(world).slice(0, 1), ['a COMMIT_FENCED none'])
   const states = world.lines.filter((line) => !/ (start|end) /.test(line))
   deepEqual(states.slice(0, 4), [
     '0 a Tiering 1',
