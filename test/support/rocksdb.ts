@@ -3,7 +3,7 @@ import { systemIds } from '../../src/core/system.ts'
 import { type JournalEntry, silentJournal } from '../../src/core/ports.ts'
 import type { KvStore, KvStoreOpening } from '../../src/source/kv/ports.ts'
 import {
-  rocksDbEngine,
+  rocksdbEngine,
   type RocksDbEngineOptions,
 } from '../../src/source/kv/rocksdb/rocksdb-engine.ts'
 import { KvStores, type KvStoresOptions } from '../../src/source/kv/stores.ts'
@@ -26,7 +26,7 @@ export type RocksStores = Partial<KvStoresOptions> & { readonly rocksDb?: RocksD
 
 export function rocksStores({ rocksDb, ...options }: RocksStores = {}): KvStores {
   return new KvStores({
-    engine: rocksDbEngine(rocksDb),
+    engine: rocksdbEngine(rocksDb),
     journal: silentJournal,
     ids: systemIds,
     memoryBytes: 440 * 2 ** 20,

@@ -8,13 +8,14 @@ import type { WalNote } from './store-note.ts'
 /**
  * Finds out before a store is opened whether a write-ahead log is missing or cut that a family still
  * needs. RocksDB would open such a store: each family would be as of its own last flush, and none
- * would say so. Three things are known for sure.
+ * would say so. What is known for sure:
  *
  * - A flushed family is done with all logs below the one that was current then, so that one or a
  *   later one is still there.
  * - The oldest log that is needed is there: the one the manifest names, or the one the last open
  *   began. (At an open the manifest names a number that no log has to bear.)
- * - Changes are numbered without gaps from one log to the next.
+ * - Changes are numbered without gaps from one log to the next, and only the last log has none.
+ * - The logs before the one that was current at the last flush reach to the last change in files.
  *
  * What remains is a newest log that is shorter than it was. That is an earlier state of all families
  * at once, and replay from `applied` heals it.
@@ -28,25 +29,59 @@ export async function checkWal(
   // Without the note no open was ever finished, so that no change was acknowledged.
   if (note === undefined) return
   const logs = await logNumbers(folder)
-  const newest = Math.max(manifest.oldestLog, ...manifest.families.map(({ log }) => log))
-  if (!logs.some((log) => log >= newest)) throw lost(folder, `no log from ${logName(newest)} on`)
+  const current = Math.max(manifest.oldestLog, ...manifest.families.map(({ log }) => log))
+  if (!logs.some((log) => log >= current)) throw lost(folder, `no log from ${logName(current)} on`)
   let oldest = manifest.oldestLog
   // With another manifest an open began that wrote all older changes to files, and was not finished.
   if (note.manifest === manifest.name) {
     oldest = Math.max(oldest, note.log)
     if (!logs.includes(oldest)) throw lost(folder, `${logName(oldest)} is missing`)
   }
-  let expected: bigint | undefined
-  for (const log of logs.filter((each) => each >= oldest)) {
-    const content = walContent(await readFile(join(folder, logName(log))))
-    if (content.kind === 'empty') continue
-    if (content.kind === 'gap') {
-      throw lost(folder, gapText(log, content.expected, content.found))
+  const needed = logs.filter((log) => log >= oldest)
+  const chain = new ChangeChain(folder)
+  for (const log of needed.filter((each) => each < current)) await chain.add(log)
+  chain.checkReaches(manifest.lastInFiles)
+  for (const log of needed.filter((each) => each >= current)) await chain.add(log)
+}
+
+/** The changes of logs, one log after another. */
+class ChangeChain {
+  readonly #folder: string
+  #end: bigint | undefined
+  #last: string | undefined
+  #empty: string | undefined
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  async add(log: number): Promise<void> {
+    const name = logName(log)
+    this.#last = name
+    const content = walContent(await readFile(join(this.#folder, name)))
+    if (content.kind === 'empty') {
+      this.#empty ??= name
+      return
     }
-    if (expected !== undefined && expected !== content.range.from) {
-      throw lost(folder, gapText(log, expected, content.range.from))
+    if (content.kind === 'gap') throw this.#gap(name, content.expected, content.found)
+    if (this.#empty !== undefined) throw lost(this.#folder, `${this.#empty} holds no changes`)
+    if (this.#end !== undefined && this.#end !== content.range.from) {
+      throw this.#gap(name, this.#end, content.range.from)
     }
-    expected = content.range.end
+    this.#end = content.range.end
+  }
+
+  checkReaches(change: bigint): void {
+    if (this.#last === undefined || (this.#end ?? 0n) > change) return
+    throw lost(
+      this.#folder,
+      `${this.#last} ends before change ${String(change)}, which is in a file`,
+    )
+  }
+
+  #gap(name: string, expected: bigint, found: bigint): SluiceError {
+    const next = `change ${String(found)} where ${String(expected)} is next`
+    return lost(this.#folder, `${name} goes on at ${next}`)
   }
 }
 
@@ -61,10 +96,6 @@ export async function logNumbers(folder: string): Promise<number[]> {
 
 export function logName(number: number): string {
   return `${String(number).padStart(6, '0')}.log`
-}
-
-function gapText(log: number, expected: bigint, found: bigint): string {
-  return `${logName(log)} goes on at change ${String(found)} where ${String(expected)} is next`
 }
 
 function lost(folder: string, what: string): SluiceError {

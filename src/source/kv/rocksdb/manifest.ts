@@ -29,8 +29,8 @@ export type Manifest = {
   /** Write-ahead logs from this number on hold changes that are in no file. */
   readonly oldestLog: number
   readonly nextFile: number
-  /** Where the records of the manifest end. */
-  readonly bytes: number
+  /** The number of the last change that is in a file. */
+  readonly lastInFiles: bigint
 }
 
 /** Answers undefined where no store is. */
@@ -70,6 +70,7 @@ export function parseManifest(bytes: Buffer, folder: string, name: string): Mani
   const families = new Map<number, OpenFamily>()
   let oldestLog = 0
   let nextFile = 0
+  let lastInFiles = 0n
   for (const record of logRecords(bytes)) {
     const edit = new EditReader(record, () => corrupt(folder, name, 'cannot be read'))
     const read = readEdit(edit)
@@ -90,9 +91,10 @@ export function parseManifest(bytes: Buffer, folder: string, name: string): Mani
     for (const file of read.added) family.files.set(file.number, file)
     oldestLog = Math.max(oldestLog, read.oldestLog ?? 0)
     nextFile = Math.max(nextFile, read.nextFile ?? 0)
+    if (read.lastInFiles > lastInFiles) lastInFiles = read.lastInFiles
   }
   if (families.size === 0) throw corrupt(folder, name, 'holds no families')
-  return { name, families: [...families.values()], oldestLog, nextFile, bytes: bytes.length }
+  return { name, families: [...families.values()], oldestLog, nextFile, lastInFiles }
 }
 
 type Edit = {
@@ -102,6 +104,7 @@ type Edit = {
   log: number | undefined
   oldestLog: number | undefined
   nextFile: number | undefined
+  lastInFiles: bigint
   readonly removed: number[]
   readonly added: ManifestFile[]
 }
@@ -114,6 +117,7 @@ function readEdit(reader: EditReader): Edit {
     log: undefined,
     oldestLog: undefined,
     nextFile: undefined,
+    lastInFiles: 0n,
     removed: [],
     added: [],
   }
@@ -154,6 +158,8 @@ function readField(reader: EditReader, edit: Edit): void {
       reader.bytes()
       return
     case tag.lastSequence:
+      edit.lastInFiles = BigInt(reader.number())
+      return
     case tag.previousLog:
     case tag.highestFamily:
     case tag.inGroup:
