@@ -27,7 +27,12 @@ export function encoderChoice(
 export function encoderOptions(
   plan: PlanContext,
 ): EncoderOptions & { readonly targetFileBytes: number } {
-  const { properties } = plan.version.table
+  return encoderOptionsOf(plan.version.table.properties)
+}
+
+export function encoderOptionsOf(
+  properties: ReadonlyMap<string, string>,
+): EncoderOptions & { readonly targetFileBytes: number } {
   const size = (key: string, fallback: number): number => {
     const text = properties.get(key)
     return text === undefined ? fallback : parseSize(text, key)

@@ -7,7 +7,7 @@ import { isSluiceError } from '../core/errors.ts'
 import { type Bucket, incarnation, type Offset, type TableId } from '../core/ids.ts'
 import type { Chance, Clock, IdSource, Journal } from '../core/ports.ts'
 import { lakeCommitter } from '../sink/committer/lake-committer.ts'
-import { type HeldTable, holdTable, ledgerOf } from '../sink/committer/held-table.ts'
+import { followedBy, type HeldTable, holdTable, ledgerOf } from '../sink/committer/held-table.ts'
 import { endsOf, type Ledger } from '../sink/committer/ledger.ts'
 import { type ReadVersion, readVersion } from '../sink/committer/progress.ts'
 import type { TieringEvent } from '../sink/job/events.ts'
@@ -18,7 +18,11 @@ import { splitRunner } from '../sink/reader/split-runner.ts'
 import { WriterBudget } from '../sink/writer/writer-budget.ts'
 import type { LakeTable } from '../catalog/ports.ts'
 import { EmbeddedSource } from '../source/embedded/embedded-source.ts'
+import type { KvEngine } from '../source/kv/engine.ts'
+import { memoryEngine } from '../source/kv/memory/memory-engine.ts'
+import { KvStores } from '../source/kv/stores.ts'
 import type { SourceTable } from '../source/ports.ts'
+import { keyedTable, type KeyedTableParts } from './keyed-tables.ts'
 import { encoderChoice, encoderOptions, type EncoderName } from './encoding.ts'
 import type { OpenedLake } from './open-lake.ts'
 
@@ -40,7 +44,20 @@ export type SessionOptions = {
   readonly pollIntervalMs?: number
   /** Puts something around the reading of splits; the demo slows it down to be watched. */
   readonly aroundRunner?: (runner: SplitRunner) => SplitRunner
+  /** Where primary-key tables keep their rows; in memory unless given. */
+  readonly kv?: KvSessionOptions
 }
+
+export type KvSessionOptions = {
+  readonly engine: KvEngine
+  /** Of all stores together. */
+  readonly memoryBytes: number
+  /** A folder of this process alone. */
+  readonly stateFolder: string
+}
+
+/** Interface default of `kv.memory.size`. */
+const kvMemoryDefault = 440 * 2 ** 20
 
 /** A lake table that this process fills from its own log. */
 export type SessionTable = {
@@ -69,6 +86,7 @@ export class TieringSession {
   readonly #tables = new Map<TableId, SessionTable>()
   readonly #listeners = new Set<(event: TieringEvent) => void>()
   #job: RunningJob | undefined
+  #stores: KvStores | undefined
   #isEnding: (table: SourceTable) => boolean = () => false
 
   constructor(options: SessionOptions, ports: SessionPorts) {
@@ -93,21 +111,31 @@ export class TieringSession {
   async openTable(options: {
     readonly name: string
     readonly lake: LakeTable
-    readonly definition: Pick<SourceTable, 'schema' | 'bucketCount' | 'bucketKey' | 'freshnessMs'>
+    readonly definition: Pick<
+      SourceTable,
+      'schema' | 'bucketCount' | 'bucketKey' | 'primaryKey' | 'freshnessMs'
+    >
     readonly start: 'waits-one-freshness' | 'goes-on'
   }): Promise<SessionTable> {
     const { name, lake, definition } = options
     const version = await readVersion(lake, `embedded:${name}`)
     if (version.progress.kind === 'lost') throw version.progress.error
     const resumed = ledgerOf(version)
-    const { bucketKey, ...rest } = definition
+    const { bucketKey, primaryKey, ...rest } = definition
+    const keyed = primaryKey === undefined ? undefined : this.#keyedTable(options, version)
     const table = this.source.createTable(
-      { name, ...rest, ...(bucketKey === undefined ? {} : { bucketKey }) },
+      {
+        name,
+        ...rest,
+        ...(bucketKey === undefined ? {} : { bucketKey }),
+        ...(primaryKey === undefined ? {} : { primaryKey }),
+      },
       resumed === undefined ? undefined : { ends: endsOf(resumed), inputs: resumed.inputs },
+      keyed?.keyed,
     )
     const known = this.#tables.get(table.id)
     if (known !== undefined) return known
-    const held = holdTable(table.id, lake, table.sourceId, version)
+    const held = holdTable(table.id, lake, table.sourceId, version, keyed?.upserts)
     const opened = { table, lake, held, resumed, version }
     this.#tables.set(table.id, opened)
     this.coordinator.register({
@@ -180,6 +208,46 @@ export class TieringSession {
   close(): void {
     this.source.close()
     this.coordinator.close()
+  }
+
+  /**
+   * Lets go of the rows of primary-key tables, after `close`. Stores on disk are good for another start
+   * where the lake has all that was changed.
+   */
+  async closeStores(): Promise<void> {
+    for (const [id, { held }] of this.#tables) {
+      const newest = followedBy(held)
+      if (newest !== undefined) await this.source.settled(id, newest)
+    }
+    await this.source.closeStores()
+    await this.#stores?.close()
+  }
+
+  #keyedTable(
+    {
+      lake,
+      definition,
+    }: { readonly lake: LakeTable; readonly definition: Pick<SourceTable, 'schema'> },
+    version: ReadVersion,
+  ): KeyedTableParts {
+    const { ids, journal } = this.#ports
+    const kv = this.#options.kv ?? {
+      engine: memoryEngine(),
+      memoryBytes: kvMemoryDefault,
+      stateFolder: 'memory',
+    }
+    this.#stores ??= new KvStores({ engine: kv.engine, memoryBytes: kv.memoryBytes, journal, ids })
+    const mark = ledgerOf(version)?.commit
+    return keyedTable(
+      { lake, version: version.table, fields: definition.schema.fields, mark },
+      {
+        stores: this.#stores,
+        stateFolder: kv.stateFolder,
+        lake: this.#options.lake,
+        ids,
+        journal,
+      },
+    )
   }
 
   #sinceFinish(version: ReadVersion): { readonly sinceFinishMs?: number } {
