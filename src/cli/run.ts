@@ -58,7 +58,9 @@ const schemas: Readonly<Record<CommandName, string>> = {
 export async function run(io: CliIo, commands: Commands = ownCommands): Promise<number> {
   const found = newProblems()
   const given = parseArguments(io.argv, found)
+  const before = found.list.length
   const config = found.attempt(() => findConfig(given, io))
+  const isConfigBroken = found.list.length > before
   const settings = settingsOf(given, io.environment, config)
   const color = found.attempt((): TerminalOptions['color'] => {
     const value = settings.get('color')
@@ -99,6 +101,7 @@ export async function run(io: CliIo, commands: Commands = ownCommands): Promise<
     io,
     given,
     config,
+    isConfigBroken,
   }
   let exit: number
   try {
@@ -118,6 +121,7 @@ type View = {
   readonly io: CliIo
   readonly given: Arguments
   readonly config: Config | undefined
+  readonly isConfigBroken: boolean
 }
 
 async function dispatch(view: View, found: Problems, commands: Commands): Promise<number> {
@@ -141,8 +145,9 @@ async function dispatch(view: View, found: Problems, commands: Commands): Promis
     found.settle()
     return 2
   }
-  // A mistake in the options is told together with what the command finds in its own.
-  if (found.list.length > 0 && command !== 'tier') found.settle()
+  // A mistake in the options is told together with what the command finds in its own. What is missing
+  // may stand in a configuration that cannot be read, so nothing more is looked for without it.
+  if (found.list.length > 0 && (command !== 'tier' || view.isConfigBroken)) found.settle()
   warnOfVariables(view)
   const load = commands[command]
   const body = await load()

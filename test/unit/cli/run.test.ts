@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { whyNotHere } from '../../../src/cli/platform.ts'
 import type { Commands } from '../../../src/cli/run.ts'
 import { watchSignals } from '../../../src/cli/signals.ts'
 import { SluiceError } from '../../../src/core/errors.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 import { runCli } from './lake-fixture.ts'
 
 const failing = (error: Error): Commands => {
@@ -132,8 +132,22 @@ test('refuses an unknown command with the one that was meant', async () => {
   assert.match(err, /^error: unknown command qeury\. Did you mean query\?\n/)
 })
 
-test('finds sluice.yaml in the folder and tells about a misspelt variable', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-run-'))
+test('a configuration that cannot be read is told of, and nothing that may stand in it', async (t) => {
+  const folder = scratchFolder(t)
+  writeFileSync(join(folder, 'sluice.yaml'), 'warehouse: ./lake\njobb: {readers: 2}\n')
+  const { exit, err } = await runCli(['tier', 'a.csv', '--bukets', '4'], { folder })
+  assert.equal(exit, 2)
+  assert.deepEqual(
+    err.split('\n').filter((line) => line.startsWith('error: ')),
+    [
+      'error: unknown option --bukets. Did you mean --buckets?',
+      'error: sluice.yaml:2:1: unknown key "jobb". Did you mean job?',
+    ],
+  )
+})
+
+test('finds sluice.yaml in the folder and tells about a misspelt variable', async (t) => {
+  const folder = scratchFolder(t)
   writeFileSync(join(folder, 'sluice.yaml'), 'warehous: ./lake\n')
   const broken = await runCli(['tier', 'a.csv'], { folder })
   assert.equal(broken.exit, 2)
