@@ -3,6 +3,7 @@
 Each function imports its engine itself: the module loads where no engine is installed."""
 
 import atexit
+import functools
 import glob
 import json
 import os
@@ -68,6 +69,16 @@ def pyiceberg_properties(s3):
 
 
 def read_duckdb(request):
+    connection = duckdb_connection()
+    if request.s3 is not None:
+        connection.execute(duckdb_secret(request.s3))
+    snapshot = "" if request.snapshot is None else f", snapshot_from_id = {request.snapshot}"
+    source = f"iceberg_scan({quoted(request.metadata_file, chr(39))}{snapshot})"
+    return connection.sql(select(request, source)).to_arrow_reader(100_000)
+
+
+@functools.cache
+def duckdb_connection():
     import duckdb
 
     connection = duckdb.connect(
@@ -77,17 +88,13 @@ def read_duckdb(request):
         connection.execute(f"LOAD {quoted(path, chr(39))}")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET arrow_large_buffer_size = true")
-    if request.s3 is not None:
-        connection.execute(duckdb_secret(request.s3))
-    snapshot = "" if request.snapshot is None else f", snapshot_from_id = {request.snapshot}"
-    source = f"iceberg_scan({quoted(request.metadata_file, chr(39))}{snapshot})"
-    return connection.sql(select(request, source)).to_arrow_reader(100_000)
+    return connection
 
 
 def duckdb_secret(s3):
     text = [quoted(each, chr(39)) for each in (s3.key, s3.secret, s3.endpoint.split("://")[1])]
     return (
-        f"CREATE SECRET (TYPE s3, KEY_ID {text[0]}, SECRET {text[1]}, ENDPOINT {text[2]}, "
+        f"CREATE OR REPLACE SECRET (TYPE s3, KEY_ID {text[0]}, SECRET {text[1]}, ENDPOINT {text[2]}, "
         "URL_STYLE 'path', USE_SSL false, REGION 'us-east-1')"
     )
 
