@@ -16,6 +16,9 @@ import sys
 from environment import FAILED, NOT_INSTALLED, enter_environment
 from readers import ENGINE_SETS, READERS, Request, column_list
 
+# Engines that refuse a table without a snapshot.
+REFUSE_EMPTY = {"datafusion"}
+
 
 def arguments():
     parser = argparse.ArgumentParser(
@@ -67,12 +70,16 @@ def read(options):
     columns = column_list(options.columns)
     fields = wanted_fields(table_metadata.schema_of(metadata, options.snapshot), columns)
     rows = TableRows(options.rows, options.loose)
-    if table_metadata.current_snapshot(metadata) is None and not options.sql:
-        return rows  # some engines refuse a table that has no snapshot yet
+    if options.engine in REFUSE_EMPTY and not options.sql:
+        if table_metadata.current_snapshot(metadata) is None:
+            return rows
     folder = os.path.dirname(os.path.dirname(path))
     request = Request(folder, path, columns, options.where, options.sql, options.snapshot, s3)
     hidden = SYSTEM_COLUMNS if options.data_only else ()
-    for batch in READERS[options.engine](request):
+    batches = READERS[options.engine](request)
+    if hasattr(batches, "schema"):  # has to be right without a row, too
+        typed_columns(batches.schema, fields, bool(options.sql), options.engine)
+    for batch in batches:
         typed = typed_columns(batch.schema, fields, bool(options.sql), options.engine)
         positions = {name: i for i, (name, _) in enumerate(typed) if name not in hidden}
         types = {name: typed[i][1] for name, i in positions.items()}
