@@ -160,7 +160,7 @@ export class PacedClock implements Clock {
 }
 
 /** Demo time, in milliseconds. */
-const behindMax = 20_000
+const behindMax = 60_000
 
 function isBefore(left: Sleeper, right: Sleeper): boolean {
   if (left.due !== right.due) return left.due < right.due

@@ -44,7 +44,8 @@ export class Digests {
     },
   ): void {
     const { length } = batch
-    const offsets = Int32Array.from({ length }, (_, row) => place.offsetAt(row) | 0)
+    const offsets = new Int32Array(length)
+    for (let row = 0; row < length; row += 1) offsets[row] = place.offsetAt(row) | 0
     const high = new Int32Array(length).fill(lanes[0].seed)
     const low = new Int32Array(length).fill(lanes[1].seed)
     for (const { words, stride, shift } of [
@@ -60,7 +61,8 @@ export class Digests {
     const sums = new Map<number, Sums>()
     for (let row = 0; row < length; row += 1) {
       const offset = place.offsetAt(row)
-      const [h, l] = [(high[row] ?? 0) >>> 0, (low[row] ?? 0) >>> 0]
+      const h = (high[row] ?? 0) >>> 0
+      const l = (low[row] ?? 0) >>> 0
       const bucket = place.bucketAt(row)
       const sum = sums.get(bucket)
       if (sum === undefined) {
@@ -148,9 +150,11 @@ function wordsOf(column: Column): readonly Words[] {
       return [{ words: column.values, stride: 1, shift: 0 }]
     case 'bytes': {
       const words = new Int32Array(length)
+      const { values, offsets } = column
       for (let row = 0; row < length; row += 1) {
-        const text = column.values.subarray(column.offsets[row], column.offsets[row + 1])
-        words[row] = isNull(column, row) ? nullWord : textWord(text)
+        words[row] = isNull(column, row)
+          ? nullWord
+          : textWord(values, offsets[row] ?? 0, offsets[row + 1] ?? 0)
       }
       return [{ words, stride: 1, shift: 0 }]
     }
@@ -163,14 +167,27 @@ function wordsIn(values: BigInt64Array): Int32Array {
   return new Int32Array(values.buffer, values.byteOffset, 2 * values.length)
 }
 
-/** The demo has few different texts, and a digest of each is dear. */
-const knownTexts = new Map<string, number>()
+type KnownText = { readonly bytes: Uint8Array; readonly word: number }
 
-function textWord(bytes: Uint8Array): number {
-  const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-  const known = knownTexts.get(key)
-  if (known !== undefined) return known
+/** The demo has few different texts, and a digest of each is dear, as would be a string to look it up. */
+const knownTexts: (KnownText | undefined)[] = new Array<KnownText | undefined>(4096)
+
+function textWord(values: Uint8Array, start: number, end: number): number {
+  let at = end - start
+  for (let byte = start; byte < end; byte += 1) at = (Math.imul(at, 31) + (values[byte] ?? 0)) | 0
+  at &= knownTexts.length - 1
+  const known = knownTexts[at]
+  if (known !== undefined && isText(known.bytes, values, start, end)) return known.word
+  const bytes = values.slice(start, end)
   const word = createHash('md5').update(bytes).digest().readUInt32LE(8)
-  knownTexts.set(key, word)
+  knownTexts[at] = { bytes, word }
   return word
+}
+
+function isText(text: Uint8Array, values: Uint8Array, start: number, end: number): boolean {
+  if (text.length !== end - start) return false
+  for (let byte = 0; byte < text.length; byte += 1) {
+    if (text[byte] !== values[start + byte]) return false
+  }
+  return true
 }

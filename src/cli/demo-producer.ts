@@ -11,8 +11,8 @@ import { Digests } from './demo-hash.ts'
 import { demoRecords } from './demo-records.ts'
 import { createdAt, type DemoTable, rowsUntil } from './demo-tables.ts'
 
-/** Between two appends, in milliseconds of demo time. */
-const tickMs = 1000
+/** Between two appends, in milliseconds of demo time; every moment of the walkthrough is one of them. */
+const tickMs = 5000
 
 export type ProducerOptions = {
   readonly table: DemoTable

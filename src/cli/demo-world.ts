@@ -25,7 +25,8 @@ import { createdAt, type DemoTable, demoTables } from './demo-tables.ts'
 export type DemoOptions = {
   /** `file:///…` without a slash at the end. */
   readonly warehouse: string
-  readonly speed: number
+  /** Asked when the tables' first wait is over. */
+  readonly speed: () => number
   readonly seed: number
   readonly readers: number
   /** Of production, in milliseconds of demo time. */
@@ -66,6 +67,8 @@ export class DemoWorld {
   readonly store: ObjectStore
   readonly commits: DemoCommit[] = []
   fences = 0
+  /** How many times as fast as the machine's the clock runs, once it does. */
+  speed = Infinity
   #job: RunningJob | undefined
   readonly #session: TieringSession
   readonly #options: DemoOptions
@@ -172,7 +175,8 @@ export class DemoWorld {
     const waited = clock.sleep(-createdAt * 1000, { order: order.sweep, signal })
     this.#release()
     await waited
-    clock.setSpeed(this.#options.speed)
+    this.speed = this.#options.speed()
+    clock.setSpeed(this.speed)
     this.#session.listen((event) => {
       this.#hear(event, listener)
     })

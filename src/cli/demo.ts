@@ -17,13 +17,19 @@ import { pad } from './style.ts'
 
 type DemoRequest = {
   readonly lake: Location
-  readonly speed: number
+  /** Undefined: the usual speed, or what it takes to be over in time. */
+  readonly speed: number | undefined
   readonly seed: number
   readonly readers: number
   readonly durationMs: number
 }
 
 const redrawMs = 100
+const speedDefault = 20
+const durationDefaultMs = 300_000
+/** By then the usual walkthrough has been played; draining and the check take some more. */
+const playedByMs = 16_500
+const playedMinMs = 5000
 
 /** `sluice demo`: the walkthrough of the tiering service on a fast clock, checked at the end. */
 export const demoCommand: Command = async (context) => {
@@ -36,6 +42,15 @@ export const demoCommand: Command = async (context) => {
   if (json === undefined) terminal.note(titleOf(request, context))
   const world = await DemoWorld.open({
     ...request,
+    speed: () => {
+      const speed = speedOf(request, context.now() - startedAt)
+      if (json === undefined && speed > (request.speed ?? speedDefault)) {
+        terminal.note(
+          `  note  this machine is busy: the clock runs ${terminal.marks.times}${speed}`,
+        )
+      }
+      return speed
+    },
     warehouse: request.lake.url,
     journal: silentJournal,
     signal: context.stop.signal,
@@ -73,15 +88,26 @@ export const demoCommand: Command = async (context) => {
   return tell(check, world, request, { context, seconds })
 }
 
+/** A machine that is busy plays faster instead of longer, unless it was told how fast. */
+export function speedOf(
+  { speed, durationMs }: Pick<DemoRequest, 'speed' | 'durationMs'>,
+  sinceStart: number,
+): number {
+  if (speed !== undefined) return speed
+  if (durationMs > durationDefaultMs) return speedDefault
+  const left = Math.max(playedByMs - sinceStart, playedMinMs)
+  return Math.max(speedDefault, Math.ceil(durationMs / left))
+}
+
 function readRequest({ given, found, around }: CommandContext): DemoRequest {
   const settings = settingsOf(given, around.environment, around.config)
-  const number = (option: string, standard: number, least: number, most: number): number => {
+  const number = (option: string, least: number, most: number): number | undefined => {
     const value = settings.get(option)
-    if (value === undefined) return standard
-    return found.attempt(() => wholeNumber(value, { least, most, noun: option })) ?? standard
+    if (value === undefined) return undefined
+    return found.attempt(() => wholeNumber(value, { least, most, noun: option }))
   }
-  const speed = number('speed', 20, 1, 1000)
-  const seed = number('seed', 1, 0, 2 ** 32 - 1)
+  const speed = number('speed', 1, 1000)
+  const seed = number('seed', 0, 2 ** 32 - 1) ?? 1
   const readersGiven = settings.get('readers')
   const readers =
     readersGiven === undefined
@@ -90,7 +116,7 @@ function readRequest({ given, found, around }: CommandContext): DemoRequest {
   const duration = settings.get('duration')
   const durationMs =
     duration === undefined
-      ? 300_000
+      ? durationDefaultMs
       : found.attempt(() => {
           const ms = parseDuration(duration.text, duration.subject)
           if (ms >= 1000 && ms <= 3_600_000) return ms
@@ -123,7 +149,7 @@ function titleOf(request: DemoRequest, { terminal }: CommandContext): string {
   const { style, marks } = terminal
   const parts = [
     `embedded source ${marks.arrow} Iceberg v2 in ${request.lake.shown}`,
-    `clock ${marks.times}${request.speed}`,
+    `clock ${marks.times}${request.speed ?? speedDefault}`,
     `seed ${request.seed}`,
     `readers ${request.readers}`,
   ]
@@ -232,7 +258,7 @@ function receiptJson(
       peak_lag_seconds: commit.peakLag,
     })),
     reader: check.reader,
-    speed: run.speed,
+    speed: world.speed,
     seed: run.seed,
     clock: formatDuration(run.durationMs),
     seconds: Number(run.seconds.toFixed(3)),

@@ -63,7 +63,7 @@ export const commandOptions: readonly OptionSpec[] = [
     value: 'N',
     commands: ['demo'],
     about: 'how many times faster than the walkthrough the clock runs',
-    standard: '20',
+    standard: '20; more on a busy machine',
   },
   {
     name: 'seed',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'node:test'
+import { speedOf } from '../../../src/cli/demo.ts'
 import { PacedClock } from '../../../src/cli/demo-clock.ts'
 import { Digests } from '../../../src/cli/demo-hash.ts'
 import { demoRecords } from '../../../src/cli/demo-records.ts'
@@ -40,6 +41,34 @@ test('the clock stands still while it is held', async () => {
   release()
   await sleeping
   assert.equal(clock.monotonic(), 5)
+})
+
+test('a clock that was held catches up with three seconds, and leaves what is beyond behind', async () => {
+  let real = 0
+  const clock = new PacedClock({ realNow: () => real, wallBase: 0, speed: 20 })
+  const heldFor = async (milliseconds: number): Promise<number> => {
+    const release = clock.hold()
+    real += milliseconds
+    release()
+    await setImmediate()
+    return clock.monotonic()
+  }
+  assert.equal(await heldFor(2500), 50_000)
+  assert.equal(await heldFor(3000), 110_000)
+  assert.equal(await heldFor(60_000), 170_000)
+  real += 100
+  assert.equal(clock.monotonic(), 172_000)
+})
+
+test('the demo plays faster where its start took long, and as it is told', () => {
+  const usual = { speed: undefined, durationMs: 300_000 }
+  assert.deepEqual(
+    [0, 1500, 4500, 8000, 60_000].map((sinceStart) => speedOf(usual, sinceStart)),
+    [20, 20, 25, 36, 60],
+  )
+  assert.equal(speedOf({ ...usual, speed: 3 }, 8000), 3)
+  assert.equal(speedOf({ ...usual, durationMs: 60_000 }, 8000), 20)
+  assert.equal(speedOf({ ...usual, durationMs: 3_600_000 }, 8000), 20)
 })
 
 test('the same seed makes the same records, and a changed value changes the digest', () => {
