@@ -86,6 +86,17 @@ test('a version whose creation landed without an answer is in the hint', async (
   equal(Buffer.from(hint ?? []).toString(), '1')
 })
 
+test('M25 a version that landed before others does not take the hint back when it is sent again', async () => {
+  const store = memoryStore(clock)
+  const [late, other] = [1, 2].map(() => numberedRegister(store, 'file:///lake/t'))
+  await late?.create(1, Buffer.from('{"v":1}'))
+  await late?.create(2, Buffer.from('{"v":2}'))
+  await other?.create(3, Buffer.from('{"v":3}'))
+  deepEqual(await late?.create(2, Buffer.from('{"v":2}')), { kind: 'applied' })
+  const hint = await store.read('file:///lake/t/metadata/version-hint.text')
+  equal(Buffer.from(hint ?? []).toString(), '3')
+})
+
 test('a version older than one that was seen is not taken for the newest', async () => {
   const sound = memoryStore(clock)
   let isStale = false

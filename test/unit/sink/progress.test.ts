@@ -188,4 +188,12 @@ describe('keepalive', () => {
     })
     equal(await isDue(501), true)
   })
+
+  test('is due at once when ours was expired already and only its copy is proven', async () => {
+    const lake = await tiered(1)
+    appendAndExpire(lake, 1)
+    const version = await readVersion(lake, source)
+    equal(version.progress.kind, 'found')
+    equal(isKeepaliveDue(version, millis(0)), true)
+  })
 })
