@@ -30,6 +30,11 @@ const needsDuckDb = () =>
     ? undefined
     : '@duckdb/node-api is not installed (npm install @duckdb/node-api)'
 
+const needsRocksDb = () =>
+  existsSync(join(root, 'node_modules/rocksdb-native'))
+    ? undefined
+    : 'rocksdb-native is not installed (npm install rocksdb-native@3.18.1)'
+
 const needsDocker = () =>
   spawnSync('docker', ['info'], { stdio: 'ignore', timeout: 20_000 }).status === 0
     ? undefined
@@ -51,7 +56,7 @@ export const rings = [
   { name: 's3', missing: needsS3 },
   { name: 'e2e', missing: needsDuckDb },
   { name: 'engines', missing: needsEngines },
-  { name: 'crash', missing: needsEngines },
+  { name: 'crash', missing: () => needsEngines() ?? needsRocksDb() },
   { name: 'spark', missing: needsSpark },
   {
     name: 'node24',

@@ -4,8 +4,9 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { isSluiceError } from '../../../src/core/errors.ts'
+import { seededChance } from '../../../src/core/system.ts'
 import type { KvStore } from '../../../src/source/kv/ports.ts'
-import { readManifest } from '../../../src/source/kv/rocksdb/manifest.ts'
+import { parseManifest, readManifest } from '../../../src/source/kv/rocksdb/manifest.ts'
 import { bytes, openRocks, skipWithoutRocksDb } from '../../support/rocksdb.ts'
 import { scratchFolder } from '../../support/scratch.ts'
 
@@ -155,6 +156,29 @@ describe('the files of a RocksDB store', { skip }, () => {
       [],
       'nothing was begun over what is there',
     )
+  })
+
+  test('C-13 a manifest altered anywhere is read, or refused with its name', async (t) => {
+    const folder = join(scratchFolder(t), 'store')
+    const store = await openRocks(folder, states)
+    for (const name of states) await put(store, name, 'key')
+    await store.flush()
+    await store.close()
+    const name = readFileSync(join(folder, 'CURRENT'), 'utf8').trim()
+    const whole = readFileSync(join(folder, name))
+    const chance = seededChance(7)
+    for (let round = 0; round < 2_000; round += 1) {
+      const altered = Buffer.from(whole.subarray(0, chance.below(whole.length + 1)))
+      for (let at = 0; at < 3 && altered.length > 0; at += 1) {
+        altered.writeUInt8(chance.below(256), chance.below(altered.length))
+      }
+      try {
+        parseManifest(altered, folder, name)
+      } catch (error) {
+        assert.ok(isSluiceError(error, 'DATA_CORRUPT'), String(error))
+        assert.ok(error.message.includes(name))
+      }
+    }
   })
 
   test('C-14 holds CURRENT, a manifest, options, numbered files, logs and one note of ours', async (t) => {

@@ -54,8 +54,8 @@ export async function openDatabase(
   } catch (error) {
     // The binding closes what it could not open; this waits until it has.
     await database.close().catch(() => undefined)
-    const names = families.map(({ name }) => name)
-    throw rocksDbError(error, folder, { families: names, files, maxOpenFiles })
+    const use = { families: families.map(({ name }) => name), files, maxOpenFiles }
+    throw rocksDbError(error, { folder, use })
   }
 }
 

@@ -71,8 +71,8 @@ export class OpenFolder {
         throw error
       }
     } catch (error) {
-      const names = families.map(({ name }) => name)
-      throw rocksDbError(error, folder, { families: names, files: 0, maxOpenFiles })
+      const use = { families: families.map(({ name }) => name), files: 0, maxOpenFiles }
+      throw rocksDbError(error, { folder, use })
     }
   }
 

@@ -1,11 +1,18 @@
 import { errnoOf } from '../../../core/errno.ts'
-import { type ErrorOptions, isSluiceError, SluiceError } from '../../../core/errors.ts'
+import { type Effect, type ErrorOptions, isSluiceError, SluiceError } from '../../../core/errors.ts'
 
 /** What an open store holds of descriptors, to explain that there are no more. */
 export type DescriptorUse = {
   readonly families: readonly string[]
   readonly files: number
   readonly maxOpenFiles: number
+}
+
+export type ErrorContext = {
+  readonly folder: string
+  readonly use?: DescriptorUse
+  /** `unknown` where a batch may be in the log although it failed. */
+  readonly effect?: Effect
 }
 
 /** How many of the newest names show whether families are made as the program goes on. */
@@ -15,13 +22,14 @@ const newestShown = 5
  * Turns what RocksDB says into an error a person can act on. It passes almost everything on as `EIO`
  * with a text, so that the text decides.
  */
-export function rocksDbError(error: unknown, folder: string, use?: DescriptorUse): SluiceError {
+export function rocksDbError(error: unknown, context: ErrorContext): SluiceError {
   if (isSluiceError(error)) return error
+  const { folder, effect = 'none' } = context
   const text = textOf(error)
   const store = `KV store ${folder}`
   const errno = errnoOf(error)
-  if (isTooManyOpenFiles(error)) return tooManyOpenFiles(store, { use, cause: error })
-  const options = { details: { folder, text }, cause: error } satisfies ErrorOptions
+  if (isTooManyOpenFiles(error)) return tooManyOpenFiles(error, context)
+  const options = { details: { folder, text }, cause: error, effect } satisfies ErrorOptions
   if (/no space left|disk quota|file too large/i.test(text) || errno === 'ENOSPC') {
     return new SluiceError('DISK_FULL', `${store}: disk full`, {
       ...options,
@@ -31,19 +39,18 @@ export function rocksDbError(error: unknown, folder: string, use?: DescriptorUse
   if (/lock hold by|while lock file|resource temporarily unavailable/i.test(text)) {
     return inUse(store, options)
   }
+  const message = `${store}: ${withoutFolder(text, folder)}`
   if (/corrupt|checksum|ahead of wals|does not exist \(create_if_missing/i.test(text)) {
-    return new SluiceError('DATA_CORRUPT', `${store}: ${withoutFolder(text, folder)}`, {
+    return new SluiceError('DATA_CORRUPT', message, {
       ...options,
       fix: 'restore the store from a checkpoint, or let it be built again from the log',
     })
   }
-  if (/not opened: /i.test(text)) {
-    return new SluiceError('FAMILY_ORPHANED', `${store}: ${withoutFolder(text, folder)}`, options)
-  }
+  if (/not opened: /i.test(text)) return new SluiceError('FAMILY_ORPHANED', message, options)
   if (/permission denied|read-only file system/i.test(text) || errno === 'EACCES') {
-    return new SluiceError('STORE_DENIED', `${store}: ${withoutFolder(text, folder)}`, options)
+    return new SluiceError('STORE_DENIED', message, options)
   }
-  return new SluiceError('STORE_UNAVAILABLE', `${store}: ${withoutFolder(text, folder)}`, options)
+  return new SluiceError('STORE_UNAVAILABLE', message, options)
 }
 
 /** Asked for apart, because what to say of it is found out only then. */
@@ -61,26 +68,29 @@ export function inUse(store: string, options: ErrorOptions = {}): SluiceError {
 }
 
 function tooManyOpenFiles(
-  store: string,
-  { use, cause }: { readonly use: DescriptorUse | undefined; readonly cause: unknown },
+  cause: unknown,
+  { folder, use, effect = 'none' }: ErrorContext,
 ): SluiceError {
   const limit = openFilesLimit()
+  const what = `KV store ${folder}: too many open files`
   if (use === undefined) {
-    return new SluiceError('LIMIT_EXCEEDED', `${store}: too many open files, limit ${limit}`, {
+    return new SluiceError('LIMIT_EXCEEDED', `${what}, limit ${limit}`, {
       details: { limit },
       fix: 'raise the limit of open files (ulimit -n)',
       cause,
+      effect,
     })
   }
   const { families, files, maxOpenFiles } = use
   const newest = families.slice(-newestShown)
   return new SluiceError(
     'LIMIT_EXCEEDED',
-    `${store}: too many open files, with ${String(families.length)} families and ${String(files)} files of them, limit ${limit}, maxOpenFiles ${String(maxOpenFiles)}`,
+    `${what}, with ${String(families.length)} families and ${String(files)} files of them, limit ${limit}, maxOpenFiles ${String(maxOpenFiles)}`,
     {
       details: { families: families.length, files, limit, maxOpenFiles, newest },
       fix: `raise the limit of open files (ulimit -n), which each family counts against, or set maxOpenFiles, which bounds files only; if families are made as the program goes on, make their names keys instead (newest: ${newest.join(', ')})`,
       cause,
+      effect,
     },
   )
 }

@@ -1,4 +1,4 @@
-import { SluiceError } from '../../../core/errors.ts'
+import { type Effect, SluiceError } from '../../../core/errors.ts'
 import { check } from '../../../core/never.ts'
 import type { KvBatch } from '../batch.ts'
 import type { EngineSnapshot, EngineStore, FamilyBuffers, FamilyFiles } from '../engine.ts'
@@ -77,13 +77,14 @@ export class RocksDbStore implements EngineStore {
 
   async put(family: number, key: Uint8Array, value: Uint8Array | undefined): Promise<void> {
     const families = [this.#session(family)]
-    await this.#change(() => writeTogether({ families, keys: [key], values: [value] }))
+    const operations = { families, keys: [key], values: [value] }
+    await this.#change(() => writeTogether(operations), 'unknown')
     await this.#countLog(key.length + (value?.length ?? 0) + operationBytes)
   }
 
   async write({ families, keys, values, bytes, operations }: KvBatch): Promise<void> {
-    const sessions = families.map((family) => this.#session(family))
-    await this.#change(() => writeTogether({ families: sessions, keys, values }))
+    const together = { families: families.map((family) => this.#session(family)), keys, values }
+    await this.#change(() => writeTogether(together), 'unknown')
     await this.#countLog(bytes + operations * operationBytes)
   }
 
@@ -198,12 +199,12 @@ export class RocksDbStore implements EngineStore {
    * RocksDB takes no more changes after one failed, even when its reason is gone. What was
    * acknowledged is in the files and the log of the folder: whoever opens it again has it.
    */
-  async #change<Result>(action: () => Promise<Result>): Promise<Result> {
+  async #change<Result>(action: () => Promise<Result>, effect: Effect = 'none'): Promise<Result> {
     if (this.#failure !== undefined) throw this.#failure
     try {
       return await action()
     } catch (error) {
-      const failure = await this.#error(error)
+      const failure = await this.#error(error, effect)
       this.#failure = failure
       throw failure
     }
@@ -285,10 +286,11 @@ export class RocksDbStore implements EngineStore {
     )
   }
 
-  async #error(error: unknown): Promise<SluiceError> {
-    const { folder } = this.#opened
-    if (!isTooManyOpenFiles(error)) return rocksDbError(error, folder)
-    return rocksDbError(error, folder, this.#opened.descriptorUse(await this.#fileCount()))
+  async #error(error: unknown, effect: Effect = 'none'): Promise<SluiceError> {
+    const context = { folder: this.#opened.folder, effect }
+    if (!isTooManyOpenFiles(error)) return rocksDbError(error, context)
+    const use = this.#opened.descriptorUse(await this.#fileCount())
+    return rocksDbError(error, { ...context, use })
   }
 }
 
