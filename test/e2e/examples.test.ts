@@ -11,7 +11,12 @@ const examples = join(import.meta.dirname, '../../examples')
 
 test('every example is run by a test', () => {
   const found = readdirSync(join(repository, 'examples')).filter((name) => name.endsWith('.ts'))
-  assert.deepEqual(found.sort(), ['arrow-batches.ts', 'file-then-rows.ts', 'http-events.ts'])
+  assert.deepEqual(found.sort(), [
+    'arrow-batches.ts',
+    'file-then-rows.ts',
+    'http-events.ts',
+    'own-feed.ts',
+  ])
 })
 
 test('file-then-rows tiers a file once and reads the rows back', async (t) => {
@@ -62,6 +67,26 @@ test('http-events answers when a click is in the lake, and drains before it ends
   } finally {
     child.kill('SIGKILL')
   }
+})
+
+test('own-feed goes on where it was, also after it was killed', async (t) => {
+  const cwd = scratchFolder(t)
+  assert.equal(await run('own-feed', ['./lake', '600'], cwd), '600 readings after place 0\n')
+  assert.equal(await run('own-feed', ['./lake', '600'], cwd), '0 readings after place 600\n')
+  const versions = (): number => readdirSync(join(cwd, 'lake/plant/feed/metadata')).length
+  const before = versions()
+  const { child } = start('own-feed', ['./lake', '20000'], cwd)
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  // In the middle of it: a round is in the lake, and more are to come.
+  while (versions() === before && child.exitCode === null) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  child.kill('SIGKILL')
+  await ended
+  await run('own-feed', ['./lake', '20000'], cwd)
+  const sql = 'select count(*), count(distinct reading), min(reading), max(reading) from plant.feed'
+  const read = documentOf(await sluice(['query', './lake', sql, '--json'], { cwd }))
+  assert.deepEqual(read['rows'], [[20_000, 20_000, 1, 20_000]])
 })
 
 type Started = { readonly child: ChildProcess; readonly output: () => string }
