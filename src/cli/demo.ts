@@ -27,8 +27,8 @@ type DemoRequest = {
 const redrawMs = 100
 const speedDefault = 20
 const durationDefaultMs = 300_000
-/** By then the usual walkthrough has been played; draining and the check take some more. */
-const playedByMs = 16_500
+/** What all of it takes, where what comes after the walkthrough lasts twice as long as what came before. */
+const wholeMs = 18_000
 const playedMinMs = 5000
 
 /** `sluice demo`: the walkthrough of the tiering service on a fast clock, checked at the end. */
@@ -43,7 +43,7 @@ export const demoCommand: Command = async (context) => {
   const world = await DemoWorld.open({
     ...request,
     speed: () => {
-      const speed = speedOf(request, context.now() - startedAt)
+      const speed = speedOf(request, process.uptime() * 1000)
       if (json === undefined && speed > (request.speed ?? speedDefault)) {
         terminal.note(
           `  note  this machine is busy: the clock runs ${terminal.marks.times}${speed}`,
@@ -95,8 +95,8 @@ export function speedOf(
 ): number {
   if (speed !== undefined) return speed
   if (durationMs > durationDefaultMs) return speedDefault
-  const left = Math.max(playedByMs - sinceStart, playedMinMs)
-  return Math.max(speedDefault, Math.ceil(durationMs / left))
+  const left = Math.max(wholeMs - 3 * sinceStart, playedMinMs)
+  return Math.max(speedDefault, Math.round(durationMs / left))
 }
 
 function readRequest({ given, found, around }: CommandContext): DemoRequest {

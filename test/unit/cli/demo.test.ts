@@ -63,8 +63,8 @@ test('a clock that was held catches up with three seconds, and leaves what is be
 test('the demo plays faster where its start took long, and as it is told', () => {
   const usual = { speed: undefined, durationMs: 300_000 }
   assert.deepEqual(
-    [0, 1500, 4500, 8000, 60_000].map((sinceStart) => speedOf(usual, sinceStart)),
-    [20, 20, 25, 36, 60],
+    [0, 1100, 1600, 3000, 4500, 60_000].map((sinceStart) => speedOf(usual, sinceStart)),
+    [20, 20, 23, 33, 60, 60],
   )
   assert.equal(speedOf({ ...usual, speed: 3 }, 8000), 3)
   assert.equal(speedOf({ ...usual, durationMs: 60_000 }, 8000), 20)
