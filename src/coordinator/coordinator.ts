@@ -12,7 +12,7 @@ export type TableEntry = {
   readonly state: TableState
 }
 
-/** All tables and the one queue of those that wait for a worker. A table is in it at most once. */
+/** All tables and the one queue of those that wait for a job. A table is in it at most once. */
 export type CoordinatorState = {
   readonly incarnation: Incarnation
   readonly tables: ReadonlyMap<TableId, TableEntry>
