@@ -163,6 +163,23 @@ export async function compareTables(request: {
     .map((line) => JSON.parse(line) as TableComparison)
 }
 
+/**
+ * Compares states of one table with what its rows are then, in one process of an engine: each a
+ * metadata.json and an NDJSON file of all rows. Throws EngineError.
+ */
+export async function compareStates(request: {
+  readonly engine: Engine
+  readonly states: readonly { readonly metadata: string; readonly rows: string }[]
+}): Promise<readonly TableComparison[]> {
+  const { engine, states } = request
+  const args = [`--engine=${engine}`, ...states.map(({ metadata, rows }) => `${metadata}=${rows}`)]
+  const output = await runScript(engineSets[engine], 'compare_states.py', args)
+  return output
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as TableComparison)
+}
+
 /** Compares rows as multisets; `limit` differences are put into words. */
 export function compareRows(expected: Rows, actual: Rows, limit = 10): Comparison {
   const missing = lacking(expected.lines, actual.lines)
