@@ -12,18 +12,27 @@ import {
   type SnapshotId,
   snapshotId,
 } from '../../src/core/ids.ts'
-import { fenceChange, roundChange, snapshotOf } from '../../src/sink/committer/changes.ts'
+import {
+  fenceChange,
+  ledgerChange,
+  roundChange,
+  snapshotOf,
+} from '../../src/sink/committer/changes.ts'
+import { ledgerOf } from '../../src/sink/committer/held-table.ts'
 import type { CommitRange } from '../../src/sink/committer/judge.ts'
-import { decodeLedger } from '../../src/sink/committer/ledger.ts'
+import { decodeLedger, type Ledger } from '../../src/sink/committer/ledger.ts'
 import { findOwn, propertyKeys, summaryKeys } from '../../src/sink/committer/lineage.ts'
 import type { ReadVersion } from '../../src/sink/committer/progress.ts'
 import { compareTokens, decodeClaim, type Token } from '../../src/sink/committer/token.ts'
 
 export const source = 'embedded:model'
 
+/** How many operations made the version that a change was built on, where that is not the one before. */
+type BuiltOn = { readonly on?: number }
+
 /** One version of the abstract catalog: what was done to the one before. */
 export type Op =
-  | {
+  | (BuiltOn & {
       readonly kind: 'round'
       readonly holder: number
       readonly start: number
@@ -32,8 +41,15 @@ export type Op =
       readonly of: number
       /** Newest own commit when it was planned. */
       readonly follows: string
-    }
-  | { readonly kind: 'fence'; readonly holder: number }
+    })
+  | (BuiltOn & {
+      readonly kind: 'fence'
+      readonly holder: number
+      /** A snapshot without rows, instead of a version with another property; maybe a marked one. */
+      readonly form?: 'snapshot' | 'marked'
+    })
+  /** Some servers drop marked snapshots to let an older request in. */
+  | { readonly kind: 'rewind' }
   | { readonly kind: 'foreign' }
   | { readonly kind: 'rollback' }
   | { readonly kind: 'expire' }
@@ -97,12 +113,13 @@ export class CatalogFold {
 
   #apply(before: readonly Op[], op: Op): LoadedTable {
     const base = this.table(before)
+    const on = 'on' in op ? this.table(before.slice(0, op.on)) : base
     const token = `v${before.length + 2}`
     switch (op.kind) {
       case 'round': {
         const spec = this.#specs[op.holder]!
         const commit = commitOf(spec.commit)
-        const change = roundChange(soundReader(base), {
+        const change = roundChange(soundReader(on), {
           commit,
           token: tokenOf(spec),
           source,
@@ -116,7 +133,20 @@ export class CatalogFold {
       }
       case 'fence': {
         const spec = this.#specs[op.holder]!
-        return { ...applied(base, fenceChange(tokenOf(spec), commitOf(fenceLetter(spec)))), token }
+        const commit = commitOf(fenceLetter(spec))
+        const change =
+          op.form === undefined
+            ? fenceChange(tokenOf(spec), commit)
+            : fenceSnapshot(soundReader(on), tokenOf(spec), commit, op.form)
+        return { ...applied(base, change), token }
+      }
+      case 'rewind': {
+        let head = base.head
+        for (let at = entryOf(base, head); at?.summary.has(marked) === true; ) {
+          head = at.parent
+          at = entryOf(base, head)
+        }
+        return { ...base, head, token }
       }
       case 'foreign': {
         const id = snapshotId(BigInt(900 + before.length))
@@ -133,6 +163,37 @@ export class CatalogFold {
       }
     }
   }
+}
+
+/** In the summary of a snapshot that a server may drop. */
+export const marked = 'rollbackable'
+
+/** Repeats the ledger below it under the new token. */
+function fenceSnapshot(
+  base: ReadVersion,
+  token: Token,
+  commit: CommitId,
+  form: 'snapshot' | 'marked',
+): TableChange {
+  const below = ledgerOf(base)
+  const ledger: Ledger = {
+    source,
+    table: base.table.uuid,
+    kind: 'fence',
+    token,
+    round: below?.round ?? 0,
+    commit,
+    final: false,
+    buckets: below?.buckets ?? new Map(),
+    gaps: below?.gaps ?? [],
+    inputs: below?.inputs ?? new Map(),
+  }
+  const notes = form === 'marked' ? new Map([[marked, 'true']]) : new Map<string, string>()
+  return ledgerChange(base, ledger, { files: [], forceFinished: false, notes })
+}
+
+export function entryOf(table: LoadedTable, id: SnapshotId | undefined): SnapshotEntry | undefined {
+  return id === undefined ? undefined : table.snapshots.get(id)
 }
 
 /** Fences have ids of their own: capital of nothing, but never one of a round. */

@@ -8,6 +8,7 @@ import { ledgerOf } from '../../src/sink/committer/held-table.ts'
 import type { ReadVersion } from '../../src/sink/committer/progress.ts'
 import { reachesBack } from '../../src/sink/committer/lineage.ts'
 import { compareTokens } from '../../src/sink/committer/token.ts'
+import { Catalog, type CatalogKind, type Request } from './catalog-kinds.ts'
 import {
   CatalogFold,
   commitOf,
@@ -23,7 +24,7 @@ import {
 } from './catalog-fold.ts'
 
 /*
- * Every interleaving of a few holders on one table of numbered files. A request that got no answer
+ * Every interleaving of a few holders on one table. A request that got no answer
  * stays on the wire and may land at any later moment, or never; a holder may crash between any two
  * steps; people do to the table what people do. The judge, the reading of the lineage and the
  * changes are those of production; the loop around them is `commit` in small steps.
@@ -43,12 +44,10 @@ type Holder = {
   readonly claim: '' | 'committed' | 'deletable' | 'unknown' | 'nothing' | 'dead'
 }
 
-type Flying = { readonly holder: number; readonly base: number; readonly op: Op }
-
 type State = {
   readonly ops: readonly Op[]
   readonly holders: readonly Holder[]
-  readonly flying: readonly Flying[]
+  readonly flying: readonly Request[]
   readonly people: readonly number[]
 }
 
@@ -71,6 +70,16 @@ export type ModelOptions = {
   readonly attemptsMax: number
   /** How many foreign appends, rollbacks and expiries there may be. */
   readonly people?: readonly [foreign: number, rollback: number, expire: number]
+  readonly catalog?: CatalogKind
+  /** What a take-over writes: a property, or a snapshot without rows, which may bear a mark. */
+  readonly fence?: 'property' | 'snapshot' | 'marked'
+  /**
+   * An attempt once in doubt is so for ever: the catalog may take an old request after a rollback. Then
+   * nothing that is seen later proves its files dead.
+   */
+  readonly doubtStays?: boolean
+  /** False where a rollback below a fence may give a table back to an older holder for one request. */
+  readonly ownership?: boolean
   /** The answer to a create may be "taken" by its own doubled request, and reads may fail. */
   readonly lies?: boolean
   readonly mutation?: Mutation
@@ -142,11 +151,18 @@ class Model {
   readonly #options: ModelOptions
   readonly #fold: CatalogFold
   readonly #mutation: Mutation
+  readonly #catalog: Catalog
 
   constructor(options: ModelOptions, fold: CatalogFold, mutation: Mutation) {
     this.#options = options
     this.#fold = fold
     this.#mutation = mutation
+    this.#catalog = new Catalog(options.catalog ?? 'numbered', fold, (op) => {
+      if (op.kind === 'round') return options.holders[op.holder]?.commit
+      if (op.kind !== 'fence' || op.form === undefined) return undefined
+      const spec = options.holders[op.holder]
+      return spec === undefined ? undefined : fenceLetter(spec)
+    })
   }
 
   *steps(state: State): Iterable<readonly [string, State]> {
@@ -157,11 +173,16 @@ class Model {
     }
     for (const [at, request] of state.flying.entries()) {
       const rest = { ...state, flying: state.flying.filter((_, other) => other !== at) }
-      const lands = request.base === state.ops.length
-      const ops = lands ? [...state.ops, request.op] : state.ops
-      const fate = lands ? 'lands' : 'loses'
-      yield [`late ${request.op.kind} of ${name(request.holder)} ${fate}`, { ...rest, ops }]
-      if (lands) yield [`${request.op.kind} of ${name(request.holder)} vanishes`, rest]
+      const after = this.#catalog.after(state.ops, request)
+      const ops = after ?? state.ops
+      const fate = after === undefined ? 'loses' : 'lands'
+      // What loses now may land later, where a rollback brings back what it is bound to.
+      const mayReturn = after === undefined && (this.#options.catalog ?? 'numbered') !== 'numbered'
+      if (!mayReturn) {
+        yield [`late ${request.op.kind} of ${name(request.holder)} ${fate}`, { ...rest, ops }]
+      }
+      if (after !== undefined)
+        yield [`${request.op.kind} of ${name(request.holder)} vanishes`, rest]
     }
     yield* this.#people(state)
   }
@@ -193,7 +214,9 @@ class Model {
     }
     const base = state.ops.length
     if (spec.fences && !holder.isFenced) {
-      const op: Op = { kind: 'fence', holder: index }
+      const { fence = 'property' } = this.#options
+      const form = fence === 'property' ? {} : { form: fence }
+      const op: Op = { kind: 'fence', holder: index, ...form }
       return put(state, index, { ...holder, phase: 'judge', op, base, attempt: 0, open: [] })
     }
     const end = endOf(version, spec.bucket)
@@ -214,7 +237,8 @@ class Model {
   #judge(state: State, index: number, holder: Holder, spec: HolderSpec, length: number): State {
     const version = this.#fold.version(state.ops.slice(0, length))
     const open = holder.open.filter((base) => {
-      if (base === length) return true
+      if (this.#options.doubtStays === true) return true
+      if (this.#catalog.isSame(state.ops, base, length)) return true
       const { head } = this.#fold.table(state.ops.slice(0, base))
       return !reachesBack(version.table, head)
     })
@@ -251,8 +275,11 @@ class Model {
   }
 
   *#send(state: State, index: number, holder: Holder): Iterable<readonly [string, State]> {
-    const { op, base } = holder
-    if (op === undefined) return
+    const { base } = holder
+    if (holder.op === undefined) return
+    // The version that is replaced need not be the one it was built on where only the head is guarded.
+    const isBranch = (this.#options.catalog ?? 'numbered') !== 'numbered'
+    const op = isBranch ? { ...holder.op, on: base } : holder.op
     const who = name(index)
     const again: Holder = {
       ...holder,
@@ -260,8 +287,9 @@ class Model {
       attempt: holder.attempt + 1,
       open: [...holder.open, base],
     }
-    if (base === state.ops.length) {
-      const after = { ...state, ops: [...state.ops, op] }
+    const ops = this.#catalog.after(state.ops, { holder: index, base, op })
+    if (ops !== undefined) {
+      const after = { ...state, ops }
       yield [`${who} ${op.kind} is applied`, put(after, index, this.#landed(holder))]
       if (this.#options.lies === true) {
         yield [
@@ -318,7 +346,7 @@ class Model {
   problemOf(state: State): string | undefined {
     return (
       rowsProblem(state.ops, this.#options.holders) ??
-      this.#ownershipProblem(state.ops) ??
+      (this.#options.ownership === false ? undefined : this.#ownershipProblem(state.ops)) ??
       this.#claimProblem(state)
     )
   }
@@ -350,7 +378,10 @@ class Model {
       if (op?.kind === 'fence') continue
       const isIn = ops.some((each) => each.kind === 'round' && each.holder === index)
       const mayLand = flying.some(
-        (each) => each.holder === index && each.op.kind === 'round' && each.base === ops.length,
+        (each) =>
+          each.holder === index &&
+          each.op.kind === 'round' &&
+          this.#catalog.after(ops, each) !== undefined,
       )
       const isNeeded = isIn && this.#isNamed(ops, index)
       if (claim === 'committed' && !isIn) return `${name(index)} claims what is not there`
@@ -361,14 +392,19 @@ class Model {
   }
 }
 
-type Made = Op & { readonly kind: 'round' | 'foreign' }
+type Made = Op & { readonly kind: 'round' | 'foreign' | 'fence' }
 
 /** The true lineage: what expiry takes from the list stays below the head. */
 function lineageOf(ops: readonly Op[]): readonly Made[] {
   let lineage: readonly Made[] = []
   for (const op of ops) {
-    if (op.kind === 'round' || op.kind === 'foreign') lineage = [...lineage, op]
+    const isSnapshot =
+      op.kind === 'round' || op.kind === 'foreign' || (op.kind === 'fence' && op.form !== undefined)
+    if (isSnapshot) lineage = [...lineage, op]
     else if (op.kind === 'rollback') lineage = lineage.slice(0, -1)
+    else if (op.kind === 'rewind') {
+      while (isMarked(lineage.at(-1))) lineage = lineage.slice(0, -1)
+    }
   }
   return lineage
 }
@@ -380,6 +416,8 @@ function rowsProblem(ops: readonly Op[], specs: readonly HolderSpec[]): string |
   const ends = new Map<number, number>()
   let newest = 'nothing'
   for (const op of lineageOf(ops)) {
+    const spec = op.kind === 'fence' ? specs[op.holder] : undefined
+    if (spec !== undefined) newest = commitOf(fenceLetter(spec))
     if (op.kind !== 'round') continue
     const end = ends.get(op.of) ?? 0
     if (op.start < end) return `rows [${op.start}, ${end}) are there twice`
@@ -389,6 +427,10 @@ function rowsProblem(ops: readonly Op[], specs: readonly HolderSpec[]): string |
     newest = commitOf(specs[op.holder]?.commit ?? '')
   }
   return undefined
+}
+
+function isMarked(op: Made | undefined): boolean {
+  return op?.kind === 'fence' && op.form === 'marked'
 }
 
 function claimOf(spec: HolderSpec, letter: string): CommitClaim {

@@ -1,35 +1,13 @@
-import { equal, match } from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { HolderSpec } from './catalog-fold.ts'
 import * as mutants from './mutants.ts'
-import { explore, type ModelOptions } from './protocol-model.ts'
-
-/** The large groups take minutes: SLUICE_NIGHTLY=1. */
-const nightly = process.env['SLUICE_NIGHTLY'] === '1' ? {} : { skip: 'only with SLUICE_NIGHTLY=1' }
-
-function holder(commit: string, incarnation: number, stop: number): HolderSpec {
-  return { commit, incarnation, stop, epoch: 1, bucket: 0, fences: incarnation > 1 }
-}
+import type { ModelOptions } from './protocol-model.ts'
+import { fails, holder, holds, nightly, unfenced } from './scope.ts'
 
 const [first, second, third] = [holder('a', 1, 10), holder('b', 2, 12), holder('c', 3, 15)]
-const unfenced = (spec: HolderSpec): HolderSpec => ({ ...spec, fences: false })
 const two = [first, second]
 const twoUnfenced = two.map(unfenced)
 /** Two starts that read the same highest number, and fill different buckets. */
 const sameNumber = [unfenced(first), { ...unfenced(second), incarnation: 1, epoch: 2, bucket: 1 }]
-
-function holds(options: ModelOptions): void {
-  const { counterexample } = explore(options)
-  const shown = counterexample && [...counterexample.steps, counterexample.problem].join('\n')
-  equal(shown, undefined)
-}
-
-/** The shortest way to the failure has exactly so many steps; a shorter one would be news. */
-function fails(options: ModelOptions, steps: number, problem: RegExp): void {
-  const { counterexample } = explore(options)
-  match(counterexample?.problem ?? 'it holds', problem)
-  equal(counterexample?.steps.length, steps, counterexample?.steps.join('\n'))
-}
 
 describe('the commit protocol holds in every interleaving', () => {
   test('of two holders with a fence', () => {
