@@ -4,8 +4,8 @@ export { lakeType } from './iceberg/format/schema-json.ts'
 export { nameMapping, nameMappingProperty } from './iceberg/format/name-mapping.ts'
 export { type FoundTable, listTables } from './iceberg/list-tables.ts'
 export type { Moved } from './iceberg/moved.ts'
+export { refuseEqualityDeletes, scanRows } from './iceberg/scan-rows.ts'
 export {
-  refuseDeletes,
   type ScannedFile,
   type ScanPoint,
   scanTable,

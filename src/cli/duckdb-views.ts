@@ -1,4 +1,6 @@
+import { deletedPositions } from '../catalog/iceberg/scan-rows.ts'
 import type { TableScan } from '../catalog/iceberg/scan.ts'
+import type { ObjectStore } from '../catalog/store/object-store.ts'
 import { pathOf } from '../catalog/store/local-store.ts'
 import { SluiceError } from '../core/errors.ts'
 import { unreachable } from '../core/never.ts'
@@ -12,13 +14,17 @@ export type NamedScan = { readonly name: readonly string[]; readonly scan: Table
  * Makes a table of the lake a view. Its columns are matched by field id, so that files written
  * before a column was renamed or added still read right.
  */
-export async function createView(db: DuckDb, { name, scan }: NamedScan): Promise<void> {
+export async function createView(
+  db: DuckDb,
+  store: ObjectStore,
+  { name, scan }: NamedScan,
+): Promise<void> {
   const shown = formatTableName(name)
   for (const file of scan.files) {
     if (file.format.toUpperCase() === 'PARQUET') continue
     throw new SluiceError('SCHEMA_UNSUPPORTED', `${shown}: ${file.format} files are not read`)
   }
-  const select = selectOf(scan)
+  const select = selectOf(scan, await loadDeletes(db, store, scan, name))
   for (const { schema, view } of viewsOf(name)) {
     await db.run(`create schema if not exists ${quoteName(schema)}`)
     await db.run(`create or replace view ${quoteName(schema)}.${quoteName(view)} as ${select}`)
@@ -63,23 +69,73 @@ function viewsOf(name: readonly string[]): readonly ViewName[] {
     : [{ schema, view }]
 }
 
+/** Rows that are deleted, in a table of DuckDB: which file, by its path, and which ordinal. */
+export type LoadedDeletes = { readonly table: string; readonly files: ReadonlySet<string> }
+
+const schemaOfDeletes = '__sluice'
+/** Positions in one statement. */
+const insertMax = 20_000
+
+/** Hands the positions that are deleted over to DuckDB, which reads no deletes of Iceberg by itself. */
+export async function loadDeletes(
+  db: DuckDb,
+  store: ObjectStore,
+  scan: TableScan,
+  name: readonly string[],
+): Promise<LoadedDeletes | undefined> {
+  const positions = await deletedPositions(store, scan)
+  if (positions.size === 0) return undefined
+  const table = `${quoteName(schemaOfDeletes)}.${quoteName(formatTableName(name))}`
+  await db.run(`create schema if not exists ${quoteName(schemaOfDeletes)}`)
+  await db.run(`create or replace table ${table} (file varchar, ordinal bigint)`)
+  for (const file of scan.files) {
+    const found = positions.get(file.location)
+    if (found === undefined) continue
+    const path = quoteText(pathOf(file.resolved))
+    for (let from = 0; from < found.length; from += insertMax) {
+      const part = found.subarray(from, from + insertMax).join(',')
+      await db.run(`insert into ${table} select ${path}, unnest([${part}])`)
+    }
+  }
+  return { table, files: new Set(positions.keys()) }
+}
+
 /** The SELECT over the files of a table; a typed one without rows when it has none. */
-export function selectOf(scan: TableScan): string {
+export function selectOf(scan: TableScan, deletes?: LoadedDeletes): string {
+  const isTouched = (file: TableScan['files'][number]): boolean =>
+    deletes?.files.has(file.location) === true
+  const touched = scan.files.filter(isTouched)
+  if (deletes === undefined || touched.length === 0) return plainSelect(scan)
+  const live =
+    `select * exclude (__sluice_file, file_row_number) from ${readOf(scan, touched, true)} as rows ` +
+    `where not exists (select 1 from ${deletes.table} as deleted ` +
+    'where deleted.file = rows.__sluice_file and deleted.ordinal = rows.file_row_number)'
+  const whole = scan.files.filter((file) => !isTouched(file))
+  return whole.length === 0 ? live : `${live} union all select * from ${readOf(scan, whole, false)}`
+}
+
+function plainSelect(scan: TableScan): string {
   if (scan.files.length === 0) {
     const columns = scan.fields.map(
       (field) => `cast(null as ${duckType(field)}) as ${quoteName(field.name)}`,
     )
     return `select ${columns.join(', ')} where false`
   }
-  const paths = scan.files.map((file) => quoteText(globEscaped(pathOf(file.resolved))))
+  return `select * from ${readOf(scan, scan.files, false)}`
+}
+
+/** @param numbered With the path of each row's file and its ordinal in there. */
+function readOf(scan: TableScan, files: TableScan['files'], numbered: boolean): string {
+  const paths = files.map((file) => quoteText(globEscaped(pathOf(file.resolved))))
   const fields = scan.fields.map(
     (field) =>
       `${field.id}: {name: ${quoteText(field.name)}, type: ${quoteText(duckType(field))}, ` +
       'default_value: NULL}',
   )
+  const more = numbered ? ", filename = '__sluice_file', file_row_number = true" : ''
   return (
-    `select * from read_parquet([${paths.join(', ')}], ` +
-    `schema = map {${fields.join(', ')}}, hive_partitioning = false)`
+    `read_parquet([${paths.join(', ')}], ` +
+    `schema = map {${fields.join(', ')}}, hive_partitioning = false${more})`
   )
 }
 

@@ -1,7 +1,8 @@
 import { basename, dirname } from 'node:path'
 import { findMetadata, listTables } from '../catalog/iceberg/list-tables.ts'
 import { partOfFolder, shownLocation } from '../catalog/iceberg/location.ts'
-import { refuseDeletes, type ScanPoint, scanTable } from '../catalog/iceberg/scan.ts'
+import { refuseEqualityDeletes } from '../catalog/iceberg/scan-rows.ts'
+import { type ScanPoint, scanTable } from '../catalog/iceberg/scan.ts'
 import type { ObjectStore } from '../catalog/store/object-store.ts'
 import { isSluiceError, SluiceError } from '../core/errors.ts'
 import { formatTableName } from '../core/table-name.ts'
@@ -70,7 +71,7 @@ export async function scanTables(
   for (const { name, at } of wanted) {
     try {
       const scan = await scanTable(store, at, request.point)
-      refuseDeletes(scan)
+      refuseEqualityDeletes(scan)
       scans.push({ name, scan })
       if (scan.moved === undefined) continue
       const [from, to] = [shownLocation(scan.moved.from), shownLocation(scan.moved.to)]

@@ -39,7 +39,7 @@ export const queryCommand: Command = async (context) => {
   try {
     if (isRemote(request.lake)) staged = await stageFiles(store, found, { signal, note })
     const scans = staged?.scans ?? found
-    for (const scan of scans) await createView(db, scan)
+    for (const scan of scans) await createView(db, store, scan)
     const rows = await db.query(request.sql)
     const files = scans.reduce((sum, { scan }) => sum + scan.files.length, 0)
     const count = await writeRows(rows, {

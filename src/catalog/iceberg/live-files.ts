@@ -5,7 +5,7 @@ import type { FilePartition, LiveDelete, LiveFiles, LoadedTable } from '../ports
 import type { ObjectStore } from '../store/object-store.ts'
 import type { PartitionSpec } from './format/partition-spec.ts'
 import { shownLocation } from './location.ts'
-import { type ScannedFile, scanTable } from './scan.ts'
+import { type ScannedFile, scanTable, type TableScan } from './scan.ts'
 
 /** What the head of a loaded version consists of: data files and what deletes rows in them. */
 export async function liveFiles(
@@ -14,7 +14,11 @@ export async function liveFiles(
   table: LoadedTable,
 ): Promise<LiveFiles> {
   if (table.head === undefined) return { data: [], deletes: [] }
-  const scan = await scanTable(store, folder, { snapshot: table.head })
+  return liveFilesIn(await scanTable(store, folder, { snapshot: table.head }))
+}
+
+/** What a scan found. */
+export function liveFilesIn(scan: TableScan): LiveFiles {
   return {
     data: scan.files.map((file) => ({
       ...placeOf(file),

@@ -1,7 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import { type Millis, type SnapshotId, snapshotId } from '../../core/ids.ts'
 import type { IdField } from '../../core/schema/types.ts'
-import { counted } from '../../core/text.ts'
 import type { SnapshotEntry } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { type ManifestFileEntry, readManifest } from './format/manifest.ts'
@@ -83,21 +82,6 @@ export async function scanTable(
     deleteFiles: files.filter((file) => file.content !== 'data'),
     moved,
   }
-}
-
-/** @throws SluiceError TABLE_MISMATCH when rows would come back that the table has deleted */
-export function refuseDeletes(scan: TableScan): void {
-  const [first] = scan.deleteFiles
-  if (first === undefined) return
-  const found = counted(scan.deleteFiles.length, 'delete file')
-  throw new SluiceError(
-    'TABLE_MISMATCH',
-    `${shownLocation(scan.metadata)}: the table has ${found}, which Sluice does not read`,
-    {
-      fix: 'read it with another engine, or compact it',
-      details: { deleteFiles: scan.deleteFiles.length, first: first.location },
-    },
-  )
 }
 
 /** The metadata of a table, from its folder or one of its metadata files. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { RecordBatch } from 'apache-arrow'
-import { scanTable, type TableScan, refuseDeletes } from '../../catalog/iceberg/scan.ts'
+import { scanRows } from '../../catalog/iceberg/scan-rows.ts'
+import { scanTable, type TableScan } from '../../catalog/iceberg/scan.ts'
 import { tableFolder } from '../../catalog/iceberg/location.ts'
 import { locationOf } from '../../catalog/store/local-store.ts'
 import type { LakeTable as CatalogTable } from '../../catalog/ports.ts'
@@ -18,7 +19,6 @@ import { endsOf } from '../../sink/committer/ledger.ts'
 import { findOwn, lineage, summaryKeys } from '../../sink/committer/lineage.ts'
 import { readVersion } from '../../sink/committer/progress.ts'
 import { type OpenedLake, openWarehouse } from '../open-lake.ts'
-import { readDataFile } from '../../catalog/iceberg/read-data-file.ts'
 import { checkMembers } from './check-options.ts'
 
 export type Cancel = { readonly signal?: AbortSignal }
@@ -212,13 +212,10 @@ async function* scanBatches(
     ...(options.snapshotId === undefined ? {} : { snapshot: options.snapshotId }),
     ...(options.asOf === undefined ? {} : { asOf: millis(options.asOf.getTime()) }),
   })
-  refuseDeletes(scan)
   const fields = chosenFields(scan, options.columns)
-  for (const file of scan.files) {
+  for await (const batch of scanRows(opened.store, scan, fields)) {
     options.signal?.throwIfAborted()
-    for await (const batch of readDataFile(opened.store, file.resolved, fields)) {
-      yield { fields, batch }
-    }
+    yield { fields, batch }
   }
 }
 

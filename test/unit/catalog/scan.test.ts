@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { refuseDeletes, scanTable } from '../../../src/catalog/iceberg/scan.ts'
+import { refuseEqualityDeletes } from '../../../src/catalog/iceberg/scan-rows.ts'
+import { scanTable } from '../../../src/catalog/iceberg/scan.ts'
 import { writeManifestList } from '../../../src/catalog/iceberg/format/manifest-list.ts'
 import { isSluiceError } from '../../../src/core/errors.ts'
 import { millis } from '../../../src/core/ids.ts'
@@ -42,7 +43,7 @@ test('a scan lists the live files of the newest snapshot with what is known of t
   assert.equal(scan.files[0]?.resolved, dataFile(3, 7).location)
   assert.equal(scan.moved, undefined)
   assert.deepEqual(scan.deleteFiles, [])
-  refuseDeletes(scan)
+  refuseEqualityDeletes(scan)
 })
 
 test('an empty table scans to no files', async () => {
@@ -106,18 +107,18 @@ test('a lake that was moved is read where it now lies, and says so', async () =>
   assert.equal(scan.files[0]?.location, dataFile(3, 7).location, 'as the manifest says')
 })
 
-test('delete files are not passed over', async () => {
+test('equality deletes are not passed over', async () => {
   const lake = await twoSnapshots()
   const scan = await scanTable(lake.store, folder)
   const [file] = scan.files
   assert.ok(file !== undefined)
   assert.throws(
     () => {
-      refuseDeletes({ ...scan, deleteFiles: [{ ...file, content: 'position-deletes' }] })
+      refuseEqualityDeletes({ ...scan, deleteFiles: [{ ...file, content: 'equality-deletes' }] })
     },
     (error) =>
       isSluiceError(error, 'TABLE_MISMATCH') &&
-      error.message.endsWith('the table has 1 delete file, which Sluice does not read'),
+      error.message.endsWith('the table has 1 equality delete file, which Sluice does not read'),
   )
 })
 
