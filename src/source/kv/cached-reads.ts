@@ -15,6 +15,10 @@ export class CachedReads {
     this.#cache = cache
   }
 
+  get isCached(): boolean {
+    return this.#cache !== undefined
+  }
+
   addFamily(family: number): void {
     this.#cache?.addFamily(family)
   }

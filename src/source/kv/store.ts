@@ -249,6 +249,11 @@ export class FamilyStore implements KvStore {
   #putOne(family: KvFamily, key: Uint8Array, value: Uint8Array | undefined): Awaitable<void> {
     this.#check(family)
     const bytes = key.length + (value === undefined ? 0 : value.length)
+    // The same as below for what is done at once, without what only waiting needs.
+    if (this.#last === undefined && !this.#reads.isCached && this.#buffers.hasRoom(bytes)) {
+      const done = this.#store.put(family.id, key, value)
+      return done instanceof Promise ? this.#queue(done) : done
+    }
     return this.#change(() =>
       after(this.#buffers.admit(bytes), () =>
         this.#reads.changing([family.id], [key], () => this.#store.put(family.id, key, value)),

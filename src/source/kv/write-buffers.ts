@@ -47,6 +47,16 @@ export class WriteBuffers {
     return this.#makeRoom(bytes, new Set())
   }
 
+  /** Whether these bytes fit as it is; false where that is not known at once. */
+  hasRoom(bytes: number): boolean {
+    const held = this.#options.store.heldBytes()
+    return (
+      typeof held === 'number' &&
+      held + bytes <= this.#bytesMax * this.#options.engine.flushAt &&
+      bytes <= this.batchBytesMax
+    )
+  }
+
   /** Notes that a cursor is open, and gives what to call when it is closed. */
   cursorOpened(): () => void {
     this.#cursors += 1

@@ -86,13 +86,16 @@ describe('the memory engine', () => {
     await fill(store, rows, 512)
     assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: 512 * kib, files: 0 })
     await fill(store, rows, 1)
-    assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: kib, files: 1 })
-    for (let run = 2; run <= 7; run += 1) {
-      await fill(store, rows, 512)
-      assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: kib, files: run })
+    assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: kib, files: 4 })
+    for (let run = 5; run <= 7; run += 1) {
+      await fill(store, rows, 1)
+      await store.flush()
+      assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: 0, files: run })
     }
     await fill(store, rows, 512)
-    assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: kib, files: 1 })
+    assert.deepEqual(pick(await usageOf(store, 'rows')), { buffers: 512 * kib, files: 7 })
+    await store.flush()
+    assert.ok((await usageOf(store, 'rows')).files < 8)
   })
 
   test('keeps a delete while an older run has its key, however small the new runs are', async () => {

@@ -56,13 +56,13 @@ function* familyBlocks(name: string, tables: Tables): Generator<Uint8Array, List
   }
   while (content.next()) {
     if (content.isDelete) continue
-    const payload = payloadAt(content.table.arena, content.position)
+    const payload = payloadAt(content.bytes, content.offset)
     const needed = payload + headerBytes
     if (end + needed > block.length) {
       if (end > blockHeaderBytes) yield take()
       block = new Uint8Array(Math.max(blockBytes, blockHeaderBytes + needed))
     }
-    copyRecord(block, end, content.table.arena, content.position)
+    copyRecord(block, end, content.bytes, content.offset)
     end += needed
     entries += 1
     bytes += payload

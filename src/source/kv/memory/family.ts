@@ -81,7 +81,7 @@ export class MemoryFamily {
     this.#changed()
   }
 
-  /** Makes one run of all that is not in a run. */
+  /** Makes runs of all that is not in a run. */
   flush(): void {
     if (this.#active !== undefined) {
       const active = this.#active
@@ -90,10 +90,9 @@ export class MemoryFamily {
       this.#sealed = [active, ...this.#sealed]
     }
     if (this.#sealed.length === 0) return
-    const run = this.#runOf(this.#sealed)
+    this.#runs = [...this.#sealed.map((table) => this.#withoutGarbage(table)), ...this.#runs]
     this.#sealed = []
     this.#sealedPayload = 0
-    if (run.keys > 0) this.#runs = [run, ...this.#runs]
     this.#mergeRuns()
     this.#changed()
     this.#onRuns()
@@ -116,15 +115,9 @@ export class MemoryFamily {
     this.#onRuns()
   }
 
-  #runOf(tables: Tables): KeyTable {
-    const dropDeletes = this.#runs.length === 0
-    const [only, ...others] = tables
-    if (only !== undefined && others.length === 0) {
-      const isWorthCopying =
-        only.overwritten > only.payload * garbageShare || (dropDeletes && only.deletes > 0)
-      if (!isWorthCopying) return only
-    }
-    return mergeTables(tables, { seed: this.#seed, dropDeletes })
+  #withoutGarbage(table: KeyTable): KeyTable {
+    if (table.overwritten <= table.payload * garbageShare) return table
+    return mergeTables([table], { seed: this.#seed, dropDeletes: false })
   }
 
   /** Merges the newest runs of about one size, so that work and the number of runs stay small. */
@@ -181,6 +174,6 @@ function alike(sizes: readonly number[], from: number): number {
 }
 
 /** A table is copied without what was overwritten when that is more than this part of it. */
-const garbageShare = 0.25
+const garbageShare = 0.5
 /** Positions in a table are 32 bits; half of it leaves room, and merges stay short. */
 const runBytesMax = 2 ** 31

@@ -1,5 +1,7 @@
 import { murmur3 } from '../../bucketing/murmur.ts'
+import { Arena, offsetOf } from './arena.ts'
 import {
+  compareKeysAt,
   compareWithKey,
   copyRecord,
   hasKeyAt,
@@ -15,7 +17,7 @@ import {
 import { sortByKey } from './sort-keys.ts'
 
 export function hashKey(key: Uint8Array, seed: number): number {
-  return murmur3(key, 0, key.length, seed)
+  return murmur3(key, 0, key.length, seed) >>> 0
 }
 
 /**
@@ -25,8 +27,7 @@ export function hashKey(key: Uint8Array, seed: number): number {
  */
 export class KeyTable {
   readonly #seed: number
-  #arena = new Uint8Array(0)
-  #end = 0
+  readonly #arena = new Arena()
   /** Pairs of hash and position + 1; 0 is a free slot. */
   #slots: Uint32Array
   #keys = 0
@@ -63,60 +64,61 @@ export class KeyTable {
 
   /** What it takes of the process, free room included. */
   get memoryBytes(): number {
-    return this.#arena.length + this.#slots.byteLength + (this.#order?.byteLength ?? 0)
-  }
-
-  get arena(): Uint8Array {
-    return this.#arena
+    return this.#arena.bytes + this.#slots.byteLength + (this.#order?.byteLength ?? 0)
   }
 
   /** The position of the entry of a key; -1 where there is none. */
   find(key: Uint8Array, hash: number): number {
-    const slots = this.#slots
-    const mask = slots.length - 2
-    const arena = this.#arena
-    const wanted = hash >>> 0
-    let slot = (wanted << 1) & mask
-    for (;;) {
-      const place = slots[slot + 1] ?? 0
-      if (place === 0) return -1
-      if (slots[slot] === wanted && hasKeyAt(arena, place - 1, key)) return place - 1
-      slot = (slot + 2) & mask
-    }
+    return (this.#slots[this.#slotOf(key, hash) + 1] ?? 0) - 1
   }
 
   /** Puts a value, or a delete where there is none. */
   put(key: Uint8Array, hash: number, value: Uint8Array | undefined): void {
     const payload = key.length + (value === undefined ? 0 : value.length)
-    this.#reserve(payload + headerBytes)
-    const start = this.#end
-    this.#end = writeRecord(this.#arena, start, key, value)
-    this.#link(start, key, hash)
-  }
-
-  /** Puts an entry of another table. */
-  copy(from: KeyTable, position: number): void {
-    this.copyFrom(from.#arena, position)
+    const position = this.#arena.take(payload + headerBytes)
+    writeRecord(this.#arena.chunkAt(position), offsetOf(position), key, value)
+    if (value === undefined) this.#deletes += 1
+    this.#link(position, this.#slotOf(key, hash), { hash, payload })
   }
 
   /** Puts an entry that lies in other bytes, and answers where the next one begins there. */
-  copyFrom(arena: Uint8Array, position: number): number {
-    const start = keyStartAt(position)
-    const key = arena.subarray(start, start + keyLengthAt(arena, position))
-    this.#reserve(payloadAt(arena, position) + headerBytes)
-    const place = this.#end
-    const next = copyRecord(this.#arena, place, arena, position)
-    this.#end = place + next - position
-    this.#link(place, key, hashKey(key, this.#seed))
-    return next
+  copyFrom(bytes: Uint8Array, offset: number): number {
+    const start = keyStartAt(offset)
+    const hash = murmur3(bytes, start, start + keyLengthAt(bytes, offset), this.#seed) >>> 0
+    this.#copy(bytes, offset, { hash, slot: this.#slotOfEntry(bytes, offset, hash) })
+    return start + payloadAt(bytes, offset)
+  }
+
+  /**
+   * Takes entries over from an older table, unless this one has their keys. With `gone`, a table of
+   * deletes, they go there instead and hide older entries from there.
+   */
+  takeOlder(older: KeyTable, gone: KeyTable | undefined): void {
+    const slots = older.#slots
+    for (let at = 0; at < slots.length; at += 2) {
+      const place = slots[at + 1] ?? 0
+      if (place === 0) continue
+      const hash = slots[at] ?? 0
+      const bytes = older.bytesAt(place - 1)
+      const offset = offsetOf(place - 1)
+      const slot = this.#slotOfEntry(bytes, offset, hash)
+      if (this.#slots[slot + 1] !== 0) continue
+      if (gone === undefined) this.#copy(bytes, offset, { hash, slot })
+      else if (!gone.#takeDelete(bytes, offset, hash)) this.#copy(bytes, offset, { hash, slot })
+    }
+  }
+
+  /** The chunk a position is in; `offsetOf` says where in it. */
+  bytesAt(position: number): Uint8Array {
+    return this.#arena.chunkAt(position)
   }
 
   value(position: number): Uint8Array | undefined {
-    return valueAt(this.#arena, position)
+    return valueAt(this.#arena.chunkAt(position), offsetOf(position))
   }
 
   key(position: number): Uint8Array {
-    return keyAt(this.#arena, position)
+    return keyAt(this.#arena.chunkAt(position), offsetOf(position))
   }
 
   /** Positions in the order of the keys. */
@@ -132,7 +134,9 @@ export class KeyTable {
     let high = order.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (compareWithKey(this.#arena, order[middle] ?? 0, key) < 0) low = middle + 1
+      const position = order[middle] ?? 0
+      const bytes = this.#arena.chunkAt(position)
+      if (compareWithKey(bytes, offsetOf(position), key) < 0) low = middle + 1
       else high = middle
     }
     return low
@@ -140,7 +144,7 @@ export class KeyTable {
 
   /** Gives back room that is free, where that is worth a copy. */
   trim(): void {
-    if (this.#end < this.#arena.length * slackShare) this.#arena = this.#arena.slice(0, this.#end)
+    this.#arena.trim()
     const needed = slotsFor(this.#keys)
     if (needed < this.#slots.length) this.#resize(needed)
   }
@@ -159,41 +163,78 @@ export class KeyTable {
     return order
   }
 
-  /** Makes the entry at a position that of its key. */
-  #link(position: number, key: Uint8Array, hash: number): void {
+  #copy(
+    bytes: Uint8Array,
+    offset: number,
+    { hash, slot }: { readonly hash: number; readonly slot: number },
+  ): void {
+    const payload = payloadAt(bytes, offset)
+    const position = this.#arena.take(payload + headerBytes)
+    copyRecord(this.#arena.chunkAt(position), offsetOf(position), bytes, offset)
+    if (isDeleteAt(bytes, offset)) this.#deletes += 1
+    this.#link(position, slot, { hash, payload })
+  }
+
+  /** Takes a delete over; true where this table has its key now, or had it. */
+  #takeDelete(bytes: Uint8Array, offset: number, hash: number): boolean {
+    const slot = this.#slotOfEntry(bytes, offset, hash)
+    if (this.#slots[slot + 1] !== 0) return true
+    if (!isDeleteAt(bytes, offset)) return false
+    this.#copy(bytes, offset, { hash, slot })
+    return true
+  }
+
+  /** Makes the entry at a position that of its key, whose slot is given. */
+  #link(
+    position: number,
+    slot: number,
+    { hash, payload }: { readonly hash: number; readonly payload: number },
+  ): void {
     const slots = this.#slots
-    const arena = this.#arena
-    const mask = slots.length - 2
-    const wanted = hash >>> 0
-    let slot = (wanted << 1) & mask
-    for (;;) {
-      const place = slots[slot + 1] ?? 0
-      if (place === 0) {
-        slots[slot] = wanted
-        this.#keys += 1
-        break
-      }
-      if (slots[slot] === wanted && hasKeyAt(arena, place - 1, key)) {
-        this.#overwritten += payloadAt(arena, place - 1)
-        break
-      }
-      slot = (slot + 2) & mask
+    const old = slots[slot + 1] ?? 0
+    if (old === 0) {
+      slots[slot] = hash
+      this.#keys += 1
+    } else {
+      this.#overwritten += payloadAt(this.#arena.chunkAt(old - 1), offsetOf(old - 1))
     }
     slots[slot + 1] = position + 1
-    this.#payload += payloadAt(arena, position)
-    if (isDeleteAt(arena, position)) this.#deletes += 1
+    this.#payload += payload
     this.#order = undefined
     if (this.#keys * 4 > slots.length) this.#resize(slots.length * 2)
   }
 
-  #reserve(bytes: number): void {
-    const needed = this.#end + bytes
-    if (needed <= this.#arena.length) return
-    if (needed > arenaBytesMax) throw new RangeError(`a table of ${needed} bytes is too large`)
-    const wanted = Math.min(arenaBytesMax, this.#arena.length * growth)
-    const grown = new Uint8Array(Math.max(arenaBytesMin, needed, Math.ceil(wanted)))
-    grown.set(this.#arena.subarray(0, this.#end))
-    this.#arena = grown
+  /** The slot of a key, or the free one it would get. */
+  #slotOf(key: Uint8Array, hash: number): number {
+    const slots = this.#slots
+    const mask = slots.length - 2
+    let slot = (hash << 1) & mask
+    for (;;) {
+      const place = slots[slot + 1] ?? 0
+      if (place === 0) return slot
+      if (slots[slot] === hash && this.#isAt(place - 1, key)) return slot
+      slot = (slot + 2) & mask
+    }
+  }
+
+  #isAt(position: number, key: Uint8Array): boolean {
+    return hasKeyAt(this.#arena.chunkAt(position), offsetOf(position), key)
+  }
+
+  /** As `#slotOf`, for the key of an entry that lies elsewhere. */
+  #slotOfEntry(bytes: Uint8Array, offset: number, hash: number): number {
+    const slots = this.#slots
+    const mask = slots.length - 2
+    let slot = (hash << 1) & mask
+    for (;;) {
+      const place = slots[slot + 1] ?? 0
+      if (place === 0) return slot
+      if (slots[slot] === hash) {
+        const own = this.#arena.chunkAt(place - 1)
+        if (compareKeysAt(own, offsetOf(place - 1), bytes, offset) === 0) return slot
+      }
+      slot = (slot + 2) & mask
+    }
   }
 
   #resize(length: number): void {
@@ -219,8 +260,3 @@ function slotsFor(keys: number): number {
 }
 
 const slotsMin = 16
-const arenaBytesMin = 1_024
-const growth = 1.5
-/** Positions and one more must fit into 32 bits. */
-const arenaBytesMax = 2 ** 32 - 2
-const slackShare = 0.8

@@ -105,29 +105,36 @@ export class MemoryStore implements EngineStore {
   put(family: number, key: Uint8Array, value: Uint8Array | undefined): void {
     if (value !== undefined) this.#admit(key.length + value.length)
     const target = this.#family(family)
-    this.#changeAll(() => {
+    try {
       this.#put(target, key, value)
-    })
+    } catch (error) {
+      throw this.#break(error)
+    }
   }
 
   write({ families, keys, values, bytes }: KvBatch): void {
     const targets = families.map((family) => this.#family(family))
     if (values.some((value) => value !== undefined)) this.#admit(bytes)
-    this.#changeAll(() => {
-      targets.forEach((target, at) => {
+    try {
+      for (let at = 0; at < keys.length; at += 1) {
         const key = keys[at]
-        if (key !== undefined) this.#put(target, key, values[at])
-      })
-    })
+        const target = targets[at]
+        if (key !== undefined && target !== undefined) this.#put(target, key, values[at])
+      }
+    } catch (error) {
+      throw this.#break(error)
+    }
   }
 
   flush(family: number): void {
     const target = this.#family(family)
-    this.#changeAll(() => {
+    try {
       this.#change(target, (each) => {
         each.flush()
       })
-    })
+    } catch (error) {
+      throw this.#break(error)
+    }
   }
 
   drop(family: number): void {
@@ -201,14 +208,10 @@ export class MemoryStore implements EngineStore {
     this.#held += target.bufferBytes - before
   }
 
-  /** Runs a change to its end, or never lets the store be used again. */
-  #changeAll(action: () => void): void {
-    try {
-      action()
-    } catch (error) {
-      this.#broken = error
-      throw error
-    }
+  /** Never lets the store be used again: a change ended half way. */
+  #break(error: unknown): unknown {
+    this.#broken = error
+    return error
   }
 
   #family(number: number): MemoryFamily {
@@ -255,17 +258,20 @@ export class MemoryStore implements EngineStore {
     return this.#stored
   }
 
+  #roomAfter(bytes: number): number {
+    return this.#options.storedBytesMax - this.#held - this.#storedBytes() - bytes
+  }
+
   #admit(bytes: number): void {
+    if (this.#roomAfter(bytes) >= 0) return
     const { storedBytesMax } = this.#options
-    const room = (): number => storedBytesMax - this.#held - this.#storedBytes() - bytes
-    if (room() >= 0) return
     for (const family of this.#families.values()) {
       this.#change(family, (each) => {
         each.compact()
       })
     }
     // Where compacting frees next to nothing, the next write would compact everything again.
-    if (room() >= storedBytesMax * roomShare) return
+    if (this.#roomAfter(bytes) >= storedBytesMax * roomShare) return
     const held = this.#held + this.#storedBytes()
     throw new SluiceError(
       'LIMIT_EXCEEDED',

@@ -1,4 +1,5 @@
 import type { KvRange } from '../ports.ts'
+import { offsetOf } from './arena.ts'
 import { KeyTable } from './key-table.ts'
 import { compareKeysAt, compareWithKey, isDeleteAt } from './records.ts'
 
@@ -34,8 +35,17 @@ export class MergedTables {
     return this.#position
   }
 
+  /** What the entry reached lies in, and where. */
+  get bytes(): Uint8Array {
+    return this.table.bytesAt(this.#position)
+  }
+
+  get offset(): number {
+    return offsetOf(this.#position)
+  }
+
   get isDelete(): boolean {
-    return isDeleteAt(this.table.arena, this.#position)
+    return isDeleteAt(this.bytes, this.offset)
   }
 
   /** Goes to the next key; false after the last. */
@@ -48,7 +58,12 @@ export class MergedTables {
       const difference =
         least === undefined
           ? -1
-          : compareKeysAt(source.table.arena, candidate, least.table.arena, position)
+          : compareKeysAt(
+              source.table.bytesAt(candidate),
+              offsetOf(candidate),
+              least.table.bytesAt(position),
+              offsetOf(position),
+            )
       if (difference < 0) {
         least = source
         position = candidate
@@ -57,27 +72,30 @@ export class MergedTables {
       }
     }
     if (least === undefined) return false
-    if (this.#to !== undefined && compareWithKey(least.table.arena, position, this.#to) >= 0) {
-      return false
-    }
+    if (this.#isPast(least.table.bytesAt(position), offsetOf(position))) return false
     least.place += 1
     this.#table = least.table
     this.#position = position
     return true
   }
+
+  #isPast(bytes: Uint8Array, offset: number): boolean {
+    return this.#to !== undefined && compareWithKey(bytes, offset, this.#to) >= 0
+  }
 }
 
-/** One table with what several have together. */
+/**
+ * One table with what several have together, the newest first. Keys need no order for that, so they
+ * are not sorted before somebody reads them in order.
+ */
 export function mergeTables(
   tables: readonly KeyTable[],
   { seed, dropDeletes }: { readonly seed: number; readonly dropDeletes: boolean },
 ): KeyTable {
   const most = tables.reduce((sum, table) => sum + table.keys, 0)
   const merged = new KeyTable(seed, most)
-  const entries = new MergedTables(tables)
-  while (entries.next()) {
-    if (!dropDeletes || !entries.isDelete) merged.copy(entries.table, entries.position)
-  }
+  const gone = dropDeletes ? new KeyTable(seed) : undefined
+  for (const table of tables) merged.takeOlder(table, gone)
   merged.trim()
   return merged
 }

@@ -1,6 +1,5 @@
+import { type Arena, offsetOf } from './arena.ts'
 import { compareRanges, keyLengthAt, keyStartAt } from './records.ts'
-
-const digits = 1 << 16
 
 /** Below this many, comparing is cheaper than counting digits. */
 const countingMin = 2_048
@@ -9,23 +8,32 @@ const countingMin = 2_048
  * Sorts positions of entries by their keys, in place. By the eight bytes after what all keys have
  * in common, digit by digit; only keys that are equal in those are compared.
  */
-export function sortByKey(arena: Uint8Array, positions: Uint32Array): void {
+export function sortByKey(arena: Arena, positions: Uint32Array): void {
+  // Memory is read from one end to the other then, which is several times faster.
+  positions.sort()
   const common = commonPrefix(arena, positions)
   const compare = (first: number, second: number): number =>
-    compareRanges(arena, first, arena, second, common)
+    compareRanges(
+      arena.chunkAt(first),
+      offsetOf(first),
+      arena.chunkAt(second),
+      offsetOf(second),
+      common,
+    )
   if (positions.length < countingMin) {
     positions.sort(compare)
     return
   }
   const high = new Uint32Array(positions.length)
   const low = new Uint32Array(positions.length)
-  positions.forEach((position, at) => {
+  for (let at = 0; at < positions.length; at += 1) {
+    const position = positions[at] ?? 0
     high[at] = prefixWord(arena, position, common)
     low[at] = prefixWord(arena, position, common + 4)
-  })
+  }
   const order = countingSort(high, low)
-  const sorted = order.map((at) => positions[at] ?? 0)
-  positions.set(sorted)
+  const unsorted = positions.slice()
+  for (let at = 0; at < order.length; at += 1) positions[at] = unsorted[order[at] ?? 0] ?? 0
   sortTies(positions, { order, high, low, compare })
 }
 
@@ -48,16 +56,18 @@ function sortTies(positions: Uint32Array, { order, high, low, compare }: Ties): 
 }
 
 /** How many bytes at their beginning all keys share. */
-function commonPrefix(arena: Uint8Array, positions: Uint32Array): number {
+function commonPrefix(arena: Arena, positions: Uint32Array): number {
   const first = positions[0]
   if (first === undefined) return 0
-  let common = keyLengthAt(arena, first)
-  const start = keyStartAt(first)
+  const model = arena.chunkAt(first)
+  const modelStart = keyStartAt(offsetOf(first))
+  let common = keyLengthAt(model, offsetOf(first))
   for (const position of positions) {
-    const other = keyStartAt(position)
-    common = Math.min(common, keyLengthAt(arena, position))
+    const chunk = arena.chunkAt(position)
+    const start = keyStartAt(offsetOf(position))
+    common = Math.min(common, keyLengthAt(chunk, offsetOf(position)))
     let at = 0
-    while (at < common && arena[start + at] === arena[other + at]) at += 1
+    while (at < common && model[modelStart + at] === chunk[start + at]) at += 1
     common = at
     if (common === 0) break
   }
@@ -65,41 +75,57 @@ function commonPrefix(arena: Uint8Array, positions: Uint32Array): number {
 }
 
 /** Four bytes of a key as one number whose order is theirs; 0 stands for bytes that are not there. */
-function prefixWord(arena: Uint8Array, position: number, skip: number): number {
-  const start = keyStartAt(position) + skip
-  const length = keyLengthAt(arena, position) - skip
+function prefixWord(arena: Arena, position: number, skip: number): number {
+  const chunk = arena.chunkAt(position)
+  const start = keyStartAt(offsetOf(position)) + skip
+  const length = keyLengthAt(chunk, offsetOf(position)) - skip
   let value = 0
   for (let at = 0; at < 4; at += 1) {
-    value = (value << 8) | (at < length ? (arena[start + at] ?? 0) : 0)
+    value = (value << 8) | (at < length ? (chunk[start + at] ?? 0) : 0)
   }
   return value >>> 0
 }
 
 /** Indexes in the order of (high, low), by counting from the last digit to the first. */
 function countingSort(high: Uint32Array, low: Uint32Array): Uint32Array {
-  let from = Uint32Array.from(high.keys())
-  let to = new Uint32Array(high.length)
-  for (const [words, shift] of [
-    [low, 0],
-    [low, 16],
-    [high, 0],
-    [high, 16],
-  ] as const) {
-    const starts = new Uint32Array(digits + 1)
-    for (const value of words) {
-      const digit = ((value >>> shift) & (digits - 1)) + 1
-      starts[digit] = (starts[digit] ?? 0) + 1
+  let from: Uint32Array = new Uint32Array(high.length)
+  for (let at = 0; at < from.length; at += 1) from[at] = at
+  let to: Uint32Array = new Uint32Array(high.length)
+  for (const words of [low, high]) {
+    for (let shift = 0; shift < 32; shift += digitBits) {
+      if (sortDigit({ words, shift, from, to })) [from, to] = [to, from]
     }
-    for (let digit = 1; digit <= digits; digit += 1) {
-      starts[digit] = (starts[digit] ?? 0) + (starts[digit - 1] ?? 0)
-    }
-    for (const index of from) {
-      const digit = ((words[index] ?? 0) >>> shift) & (digits - 1)
-      const place = starts[digit] ?? 0
-      to[place] = index
-      starts[digit] = place + 1
-    }
-    ;[from, to] = [to, from]
   }
   return from
 }
+
+type Digit = {
+  readonly words: Uint32Array
+  readonly shift: number
+  readonly from: Uint32Array
+  readonly to: Uint32Array
+}
+
+/** Sorts by one digit, keeping the order of equal ones; false where all are equal. */
+function sortDigit({ words, shift, from, to }: Digit): boolean {
+  const starts = new Uint32Array(digits + 1)
+  for (let at = 0; at < words.length; at += 1) {
+    const next = (((words[at] ?? 0) >>> shift) & (digits - 1)) + 1
+    starts[next] = (starts[next] ?? 0) + 1
+  }
+  if (starts[(((words[0] ?? 0) >>> shift) & (digits - 1)) + 1] === words.length) return false
+  for (let digit = 1; digit <= digits; digit += 1) {
+    starts[digit] = (starts[digit] ?? 0) + (starts[digit - 1] ?? 0)
+  }
+  for (let at = 0; at < from.length; at += 1) {
+    const index = from[at] ?? 0
+    const digit = ((words[index] ?? 0) >>> shift) & (digits - 1)
+    const place = starts[digit] ?? 0
+    to[place] = index
+    starts[digit] = place + 1
+  }
+  return true
+}
+
+const digitBits = 11
+const digits = 1 << digitBits
