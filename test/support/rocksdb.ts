@@ -3,7 +3,7 @@ import { systemIds } from '../../src/core/system.ts'
 import { type JournalEntry, silentJournal } from '../../src/core/ports.ts'
 import type { KvStore, KvStoreOpening } from '../../src/source/kv/ports.ts'
 import {
-  rocksdbEngine,
+  rocksDbEngine,
   type RocksDbEngineOptions,
 } from '../../src/source/kv/rocksdb/rocksdb-engine.ts'
 import { KvStores, type KvStoresOptions } from '../../src/source/kv/stores.ts'
@@ -26,7 +26,7 @@ export type RocksStores = Partial<KvStoresOptions> & { readonly rocksDb?: RocksD
 
 export function rocksStores({ rocksDb, ...options }: RocksStores = {}): KvStores {
   return new KvStores({
-    engine: rocksdbEngine(rocksDb),
+    engine: rocksDbEngine(rocksDb),
     journal: silentJournal,
     ids: systemIds,
     memoryBytes: 440 * 2 ** 20,
@@ -68,3 +68,7 @@ export function warningsOf(): {
 }
 
 export const bytes = (text: string): Uint8Array => Buffer.from(text)
+
+export function textOf(value: Uint8Array | undefined): string | undefined {
+  return value === undefined ? undefined : Buffer.from(value).toString()
+}

@@ -15,7 +15,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isSluiceError } from '../../../src/core/errors.ts'
 import type { KvCheckpoint, KvFamily, KvStore } from '../../../src/source/kv/ports.ts'
-import { bytes, openRocks, skipWithoutRocksDb } from '../../support/rocksdb.ts'
+import { bytes, openRocks, skipWithoutRocksDb, textOf } from '../../support/rocksdb.ts'
 import { scratchFolder } from '../../support/scratch.ts'
 
 const families = ['rows', 'positions', 'meta']
@@ -35,7 +35,7 @@ async function valuesOf(store: KvStore, family: KvFamily): Promise<Set<string>> 
   for (;;) {
     const entries = await cursor.next()
     if (entries === undefined) break
-    for (const value of entries.values) found.add(String(value))
+    for (const value of entries.values) found.add(textOf(value) ?? '')
   }
   await cursor.close()
   return found

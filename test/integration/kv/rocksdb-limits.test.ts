@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { KvCursor, KvStore } from '../../../src/source/kv/ports.ts'
-import { bytes, openRocks, rocksStores, skipWithoutRocksDb } from '../../support/rocksdb.ts'
+import { bytes, openRocks, rocksStores, skipWithoutRocksDb, textOf } from '../../support/rocksdb.ts'
 import { scratchFolder } from '../../support/scratch.ts'
 
 const skip = skipWithoutRocksDb()
@@ -69,7 +69,7 @@ describe('limits of a RocksDB store', { skip }, () => {
     const before = descriptors()
     const store = await open()
     for (const family of store.families().slice(1)) {
-      assert.equal(String(await store.get(family, bytes('k'))), 'v')
+      assert.equal(textOf(await store.get(family, bytes('k'))), 'v')
     }
     const bounded = 61 + 10 + 5
     assert.equal(await usedDescriptors(store), bounded)

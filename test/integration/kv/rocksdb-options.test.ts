@@ -8,6 +8,7 @@ import {
   openRocks,
   rocksStores,
   skipWithoutRocksDb,
+  textOf,
   warningsOf,
 } from '../../support/rocksdb.ts'
 import { scratchFolder } from '../../support/scratch.ts'
@@ -89,7 +90,7 @@ describe('options of families in RocksDB', { skip: skipWithoutRocksDb() }, () =>
     await first.close()
     const second = await openRocks(folder, { rows: { blockSize: 65_536, filter: 'none' } })
     const rows = await second.columnFamily('rows')
-    assert.equal(String(await second.get(rows, bytes('key'))), 'value')
+    assert.equal(textOf(await second.get(rows, bytes('key'))), 'value')
     await second.close()
     assert.equal(optionsOf(folder, 'rows').get('block_size'), '65536')
   })

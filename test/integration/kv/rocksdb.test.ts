@@ -1,8 +1,8 @@
 import { describe } from 'node:test'
-import { rocksdbEngine } from '../../../src/source/kv/rocksdb/rocksdb-engine.ts'
+import { rocksDbEngine } from '../../../src/source/kv/rocksdb/rocksdb-engine.ts'
 import { skipWithoutRocksDb } from '../../support/rocksdb.ts'
 import { describeKvEngine } from './conformance.ts'
 
 describe('the RocksDB engine', { skip: skipWithoutRocksDb() }, () => {
-  describeKvEngine({ name: 'rocksdb', engine: rocksdbEngine() })
+  describeKvEngine({ name: 'rocksdb', engine: rocksDbEngine() })
 })

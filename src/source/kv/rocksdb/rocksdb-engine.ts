@@ -16,7 +16,7 @@ export type RocksDbEngineOptions = {
 let tested: Promise<Binding> | undefined
 
 /** Keeps families in the files of a RocksDB store. Needs the optional package `rocksdb-native`. */
-export function rocksdbEngine({ maxOpenFiles = -1 }: RocksDbEngineOptions = {}): KvEngine {
+export function rocksDbEngine({ maxOpenFiles = -1 }: RocksDbEngineOptions = {}): KvEngine {
   return {
     name: 'rocksdb',
     supported: new Set(['writeBufferSize', 'maxWriteBufferNumber', 'blockSize', 'filter']),
