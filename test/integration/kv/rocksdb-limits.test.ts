@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { KvCursor, KvStore } from '../../../src/source/kv/ports.ts'
@@ -74,6 +74,29 @@ describe('limits of a RocksDB store', { skip }, () => {
     const bounded = 61 + 10 + 5
     assert.equal(await usedDescriptors(store), bounded)
     assert.ok(descriptors() - before <= bounded, `${descriptors() - before} of ${bounded}`)
+    await store.close()
+  })
+
+  test('does not keep a log without end for a family that is hardly written to', async (t) => {
+    const folder = join(scratchFolder(t), 'store')
+    const stores = rocksStores({ rocksDb: { walBytesMax: 2 ** 20 } })
+    const store = await openRocks(folder, ['rows', 'meta'], { stores })
+    const [rows, meta] = [await store.columnFamily('rows'), await store.columnFamily('meta')]
+    let most = 0
+    for (let at = 0; at < 128; at += 1) {
+      const batch = store.batch().put(meta, bytes('applied'), bytes(`${at}`))
+      for (let key = 0; key < 64; key += 1) {
+        batch.put(rows, bytes(`${at}-${key}`), new Uint8Array(1_024))
+      }
+      await store.write(batch)
+      const logs = readdirSync(folder).filter((name) => name.endsWith('.log'))
+      const sizes = logs.map((name) => statSync(join(folder, name)).size)
+      most = Math.max(
+        most,
+        sizes.reduce((sum, size) => sum + size, 0),
+      )
+    }
+    assert.ok(most > 2 ** 19 && most < 2 ** 21, `${most} bytes of logs`)
     await store.close()
   })
 

@@ -11,12 +11,20 @@ import { readNote } from './store-note.ts'
 export type RocksDbEngineOptions = {
   /** Bounds the files that one store keeps open; by default it does not. */
   readonly maxOpenFiles?: number
+  /**
+   * Bytes of changes after which all families are flushed. The log of all is kept for the family that
+   * was flushed longest ago, and a small one is never flushed for its size.
+   */
+  readonly walBytesMax?: number
 }
+
+const walBytesDefault = 256 * 2 ** 20
 
 let tested: Promise<Binding> | undefined
 
 /** Keeps families in the files of a RocksDB store. Needs the optional package `rocksdb-native`. */
-export function rocksDbEngine({ maxOpenFiles = -1 }: RocksDbEngineOptions = {}): KvEngine {
+export function rocksDbEngine(options: RocksDbEngineOptions = {}): KvEngine {
+  const { maxOpenFiles = -1, walBytesMax = walBytesDefault } = options
   return {
     name: 'rocksdb',
     supported: new Set(['writeBufferSize', 'maxWriteBufferNumber', 'blockSize', 'filter']),
@@ -49,10 +57,7 @@ export function rocksDbEngine({ maxOpenFiles = -1 }: RocksDbEngineOptions = {}):
       const binding = await tested
       if (from !== undefined) await restoreCheckpoint(from, folder, storeId)
       const opened = await OpenFolder.open(binding, { folder, storeId, families, maxOpenFiles })
-      return new RocksDbStore(
-        opened,
-        families.map(({ name }) => name),
-      )
+      return new RocksDbStore(opened, { names: families.map(({ name }) => name), walBytesMax })
     },
   }
 }

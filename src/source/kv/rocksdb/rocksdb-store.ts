@@ -15,12 +15,6 @@ import { writeTogether } from './write-batch.ts'
 /** Descriptors beside those of families and files: lock, journal, log, manifest, folder. */
 const fixedDescriptors = 5
 
-/**
- * Bytes of changes after which all families are flushed. The log of all is kept for the family that
- * was flushed longest ago, and a small one is never flushed for its size.
- */
-const walBytesMax = 256 * 2 ** 20
-
 /** Overhead of one operation in the log: its kind, its family and the lengths. */
 const operationBytes = 8
 
@@ -33,11 +27,16 @@ export class RocksDbStore implements EngineStore {
   /** While the folder is closed and opened again. */
   #reopening: Promise<void> | undefined
   #failure: SluiceError | undefined
+  readonly #walBytesMax: number
   #walBytes = 0
 
-  constructor(opened: OpenFolder, names: readonly string[]) {
+  constructor(
+    opened: OpenFolder,
+    { names, walBytesMax }: { readonly names: readonly string[]; readonly walBytesMax: number },
+  ) {
     this.#opened = opened
     this.#names = [...names]
+    this.#walBytesMax = walBytesMax
   }
 
   async get(family: number, key: Uint8Array, at?: EngineSnapshot): Promise<Uint8Array | undefined> {
@@ -220,7 +219,7 @@ export class RocksDbStore implements EngineStore {
 
   async #countLog(bytes: number): Promise<void> {
     this.#walBytes += bytes
-    if (this.#walBytes > walBytesMax) await this.#change(() => this.#flushAll())
+    if (this.#walBytes > this.#walBytesMax) await this.#change(() => this.#flushAll())
   }
 
   async #flushAll(): Promise<void> {
