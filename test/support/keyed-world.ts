@@ -8,12 +8,13 @@ import { liveRowsIn } from '../../src/catalog/iceberg/live-rows.ts'
 import { readDataFile } from '../../src/catalog/iceberg/read-data-file.ts'
 import { batchToRows, type Row, rowsToBatch } from '../../src/core/columns/rows.ts'
 import { epoch, incarnation } from '../../src/core/ids.ts'
+import { SluiceError } from '../../src/core/errors.ts'
 import type { Field } from '../../src/core/schema/types.ts'
 import { seededChance, systemClock, systemIds } from '../../src/core/system.ts'
 import { encoderChoice, encoderOptions } from '../../src/library/encoding.ts'
 import { keyedTable } from '../../src/library/keyed-tables.ts'
 import { type OpenedLake, openWarehouse } from '../../src/library/open-lake.ts'
-import { holdTable, ledgerOf } from '../../src/sink/committer/held-table.ts'
+import { holdTable, ledgerOf, type Upserts } from '../../src/sink/committer/held-table.ts'
 import { endsOf } from '../../src/sink/committer/ledger.ts'
 import { lakeCommitter } from '../../src/sink/committer/lake-committer.ts'
 import { readVersion } from '../../src/sink/committer/progress.ts'
@@ -37,6 +38,14 @@ export type KeyedWorldOptions = {
   readonly engine?: () => KvEngine
 }
 
+/** What goes wrong with the next commit; each happens once. */
+export type WorldFaults = {
+  /** The reply of the swap is lost, and so is every look at the table until `heal`. */
+  lostReply?: 'landed' | 'never arrived'
+  /** The process ends between the swap and the index. */
+  indexMissed?: boolean
+}
+
 export type WorldChange = readonly ['upsert' | 'delete' | 'before', Row]
 
 const journal = { note: (): void => undefined }
@@ -46,7 +55,10 @@ const name = ['demo', 'customers'] as const
 export class KeyedWorld {
   readonly folder: string
   readonly lake: OpenedLake
+  readonly faults: WorldFaults = {}
   readonly #options: KeyedWorldOptions
+  #isCut = false
+  #isOpen = false
   table!: LakeTable
   source!: EmbeddedSource
   sourceTable!: SourceTable
@@ -84,10 +96,11 @@ export class KeyedWorld {
   /** A process that ends, however, and one that begins: nothing is left but the lake and the disk. */
   async restart(): Promise<void> {
     const { fields, primaryKey, buckets, engine = memoryEngine } = this.#options
-    await this.source?.closeStores()
+    if (this.#isOpen) await this.source.closeStores()
+    this.#isOpen = true
     const opened = await this.lake.catalog.open([...name], 'write')
     if (opened === undefined) throw new Error('the table is there')
-    this.table = opened
+    this.table = this.#faulty(opened)
     const version = await readVersion(opened, 'embedded:demo.customers')
     const resumed = ledgerOf(version)
     this.#stores = new KvStores({
@@ -97,7 +110,7 @@ export class KeyedWorld {
       ids: systemIds,
     })
     const { keyed, upserts } = keyedTable(
-      { lake: opened, version: version.table, fields, mark: resumed?.commit },
+      { lake: this.table, version: version.table, fields, mark: resumed?.commit },
       {
         stores: this.#stores,
         stateFolder: join(this.folder, 'state'),
@@ -119,7 +132,13 @@ export class KeyedWorld {
       resumed === undefined ? undefined : { ends: endsOf(resumed), inputs: resumed.inputs },
       keyed,
     )
-    const held = holdTable(this.sourceTable.id, opened, this.sourceTable.sourceId, version, upserts)
+    const held = holdTable(
+      this.sourceTable.id,
+      this.table,
+      this.sourceTable.sourceId,
+      version,
+      this.#forgetful(upserts),
+    )
     this.#parts = lakeCommitter({
       clock: systemClock,
       chance: seededChance(1),
@@ -193,6 +212,43 @@ export class KeyedWorld {
       for await (const batch of read) rows.push(...batchToRows(fields, batch))
     }
     return rows
+  }
+
+  /** The table can be reached again. */
+  heal(): void {
+    this.#isCut = false
+  }
+
+  #faulty(lake: LakeTable): LakeTable {
+    return {
+      name: lake.name,
+      headerLedger: (snapshot) => lake.headerLedger(snapshot),
+      dataEnds: (loaded) => lake.dataEnds(loaded),
+      liveFiles: (loaded) => lake.liveFiles(loaded),
+      load: () => {
+        if (this.#isCut) throw new SluiceError('STORE_DENIED', 'the table cannot be reached')
+        return lake.load()
+      },
+      swap: async (base, change) => {
+        const { lostReply } = this.faults
+        if (lostReply === undefined) return lake.swap(base, change)
+        delete this.faults.lostReply
+        if (lostReply === 'landed') await lake.swap(base, change)
+        this.#isCut = true
+        return { kind: 'unknown', cause: new Error('no answer') }
+      },
+    }
+  }
+
+  #forgetful(upserts: Upserts): Upserts {
+    return {
+      ...upserts,
+      applied: async (landed, results) => {
+        const { indexMissed = false } = this.faults
+        delete this.faults.indexMissed
+        if (!indexMissed) await upserts.applied(landed, results)
+      },
+    }
   }
 
   async close(): Promise<void> {
