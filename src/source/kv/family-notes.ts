@@ -15,6 +15,7 @@ export class FamilyNotes {
   readonly #said: Set<string>
   #saidMany = false
   #saidLate = false
+  readonly #known = new Set<string>()
   #late: string[] = []
 
   /** @param said What any store of the process said of options, which all of them share. */
@@ -26,6 +27,7 @@ export class FamilyNotes {
 
   /** @param names All families but `default`, oldest first. */
   counted(names: readonly string[]): void {
+    for (const name of names) this.#known.add(name)
     if (this.#saidMany || names.length < manyFamilies) return
     this.#saidMany = true
     this.#warn(
@@ -36,9 +38,9 @@ export class FamilyNotes {
     )
   }
 
-  /** Says that a family was made although the store was open. */
+  /** Says that a family was made although the store was open. One that was dropped is no new one. */
   madeLate(name: string): void {
-    if (this.#saidLate) return
+    if (this.#saidLate || this.#known.has(name)) return
     this.#late.push(name)
     if (this.#late.length < manyLate) return
     this.#saidLate = true

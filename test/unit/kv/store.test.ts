@@ -83,6 +83,16 @@ describe('a KV store', () => {
     await stores.open({ folder: 'a', families: { rows: {} } })
   })
 
+  test('C-33 does not take a family that is dropped and made again for a new one', async () => {
+    const { stores, notes } = storesInMemory()
+    const store = await stores.open({ folder: 'a', families: { rows: {} } })
+    for (let at = 0; at < 150; at += 1) {
+      await store.dropFamily(familyOf(store, 'rows'))
+      await store.columnFamily('rows')
+    }
+    assert.deepEqual(notes, [])
+  })
+
   test('waits for its checkpoints when it is closed', async () => {
     const files = new Map<string, Buffer>()
     const { stores } = storesInMemory({}, memoryEngine({ files: kvFilesInMemory(files) }))
