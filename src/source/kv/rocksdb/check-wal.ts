@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errnoOf } from '../../../core/errno.ts'
 import { SluiceError } from '../../../core/errors.ts'
 import { walContent } from './log-records.ts'
 import type { Manifest } from './manifest.ts'
@@ -110,11 +111,17 @@ function lost(folder: string, what: string): SluiceError {
   )
 }
 
-/** Whether logs hold changes that are in no file. */
-export async function hasChanges(folder: string, manifest: Manifest): Promise<boolean> {
+/** Whether logs hold changes that are in no file, or may: one that goes just now held some. */
+export async function mayHaveChanges(folder: string, manifest: Manifest): Promise<boolean> {
   for (const log of await logNumbers(folder)) {
     if (log < manifest.oldestLog) continue
-    if (walContent(await readFile(join(folder, logName(log)))).kind !== 'empty') return true
+    try {
+      const content = walContent(await readFile(join(folder, logName(log))))
+      if (content.kind !== 'empty') return true
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return true
+      throw error
+    }
   }
   return false
 }

@@ -35,13 +35,24 @@ export type Manifest = {
 
 /** Answers undefined where no store is. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
+  let before: string | undefined
+  for (;;) {
+    const name = await currentManifest(folder)
+    if (name === undefined) return undefined
+    const bytes = await readIfThere(join(folder, name))
+    if (bytes !== undefined) return parseManifest(bytes, folder, name)
+    // Whoever opens the store at this moment names another one and then removes this one.
+    if (name === before) throw corrupt(folder, name, 'is missing, and only it maps files')
+    before = name
+  }
+}
+
+async function currentManifest(folder: string): Promise<string | undefined> {
   const current = await readIfThere(join(folder, 'CURRENT'))
   if (current === undefined) return undefined
   const name = current.toString('utf8').trimEnd()
   if (!/^MANIFEST-\d{6,}$/.test(name)) throw corrupt(folder, 'CURRENT', 'names no manifest')
-  const bytes = await readIfThere(join(folder, name))
-  if (bytes === undefined) throw corrupt(folder, name, 'is missing, and only it maps files')
-  return parseManifest(bytes, folder, name)
+  return name
 }
 
 type OpenFamily = { id: number; name: string; log: number; files: Map<number, ManifestFile> }

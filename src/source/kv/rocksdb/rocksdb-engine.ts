@@ -1,9 +1,10 @@
 import type { EngineStore, KvEngine, StoredFamily } from '../engine.ts'
 import { type Binding, loadBinding } from './binding.ts'
 import { restoreCheckpoint } from './checkpoint.ts'
-import { hasChanges } from './check-wal.ts'
+import { mayHaveChanges } from './check-wal.ts'
 import { readManifest } from './manifest.ts'
 import { OpenFolder } from './open-folder.ts'
+import { rocksDbError } from './rocksdb-errors.ts'
 import { RocksDbStore } from './rocksdb-store.ts'
 import { selfTest } from './self-test.ts'
 import { readNote } from './store-note.ts'
@@ -40,16 +41,11 @@ export function rocksDbEngine(options: RocksDbEngineOptions = {}): KvEngine {
     batchShare: 1 / 8,
 
     async stored({ folder, from = folder }): Promise<readonly StoredFamily[] | undefined> {
-      const manifest = await readManifest(from)
-      if (manifest === undefined) return undefined
-      const retired = (await readNote(from))?.retired ?? []
-      const isWhole = !(await hasChanges(from, manifest))
-      return manifest.families
-        .filter(({ name }) => !retired.includes(name))
-        .map(({ name, files }) => {
-          const bytes = [...files.values()].reduce((sum, file) => sum + file.bytes, 0)
-          return { name, bytes: isWhole || bytes > 0 ? bytes : undefined }
-        })
+      try {
+        return await storedFamilies(from)
+      } catch (error) {
+        throw rocksDbError(error, { folder: from })
+      }
     },
 
     async open({ folder, from, storeId, families }): Promise<EngineStore> {
@@ -60,6 +56,19 @@ export function rocksDbEngine(options: RocksDbEngineOptions = {}): KvEngine {
       return new RocksDbStore(opened, { names: families.map(({ name }) => name), walBytesMax })
     },
   }
+}
+
+async function storedFamilies(folder: string): Promise<readonly StoredFamily[] | undefined> {
+  const manifest = await readManifest(folder)
+  if (manifest === undefined) return undefined
+  const retired = (await readNote(folder))?.retired ?? []
+  const isWhole = !(await mayHaveChanges(folder, manifest))
+  return manifest.families
+    .filter(({ name }) => !retired.includes(name))
+    .map(({ name, files }) => {
+      const bytes = [...files.values()].reduce((sum, file) => sum + file.bytes, 0)
+      return { name, bytes: isWhole || bytes > 0 ? bytes : undefined }
+    })
 }
 
 /** A failure may have a passing cause, such as a full disk: the next open tries again. */
