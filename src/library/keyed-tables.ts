@@ -18,15 +18,9 @@ import { versionColumnProblem } from '../source/changelog/version-order.ts'
 import { type KeyedOptions, stateFamilies } from '../source/embedded/keyed-state.ts'
 import type { KvStore } from '../source/kv/ports.ts'
 import type { KvStores } from '../source/kv/stores.ts'
+import { changelogKeys } from './changelog-keys.ts'
 import { encoderOptionsOf } from './encoding.ts'
 import type { OpenedLake } from './open-lake.ts'
-
-export const changelogKeys = {
-  image: 'table.changelog.image',
-  engine: 'table.merge-engine',
-  version: 'table.merge-engine.versioned.ver-column',
-  deletes: 'table.delete.behavior',
-} as const
 
 /** What table properties say about changes, by Fluss's names. @throws SluiceError CONFIG_INVALID */
 export function changelogOptions(
@@ -120,7 +114,7 @@ export function keyedTable(
     return store
   }
   const { store } = ports.lake
-  const index = new KeyIndex({ lake, store, storeOf })
+  const index = new KeyIndex({ lake, store, layout: version, storeOf })
   const upserts = positionUpserts({
     index,
     store,

@@ -96,7 +96,7 @@ export class ForeignEngine {
     const { scan, live, deleted } = await this.#read()
     const groups = new Map<string, { readonly first: LiveFile; readonly batches: ColumnBatch[] }>()
     for (const file of [...live].reverse()) {
-      const place = `${String(file.specId)}/${String(file.bucket)}`
+      const place = placeOf(file)
       const group = groups.get(place) ?? { first: file, batches: [] }
       groups.set(place, group)
       group.batches.push(...(await this.#rowsOf(scan, file, deleted)))
@@ -244,7 +244,7 @@ export class ForeignEngine {
   ): Promise<Change> {
     const groups = new Map<string, [LiveFile, Uint32Array][]>()
     for (const [file, positions] of found) {
-      const place = wide ? `${String(file.specId)}/${String(file.bucket)}` : file.location
+      const place = wide ? placeOf(file) : file.location
       groups.set(place, [...(groups.get(place) ?? []), [file, positions]])
     }
     const deletes: Added[] = []
@@ -495,6 +495,10 @@ export class ForeignEngine {
     await writer.write(body)
     await writer.finish()
   }
+}
+
+function placeOf({ specId, partition }: LiveFile): string {
+  return [specId, ...[...partition].map(([id, value]) => `${id}=${String(value)}`)].join('/')
 }
 
 function allOf(scan: TableScan): readonly Dropped[] {

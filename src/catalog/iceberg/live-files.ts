@@ -3,7 +3,7 @@ import { type Bucket, bucket, snapshotId } from '../../core/ids.ts'
 import { systemColumns } from '../../core/schema/types.ts'
 import type { FilePartition, LiveDelete, LiveFiles, LoadedTable } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
-import type { PartitionSpec } from './format/partition-spec.ts'
+import type { PartitionField } from './format/partition-spec.ts'
 import { shownLocation } from './location.ts'
 import { type ScannedFile, scanTable, type TableScan } from './scan.ts'
 
@@ -14,16 +14,22 @@ export async function liveFiles(
   table: LoadedTable,
 ): Promise<LiveFiles> {
   if (table.head === undefined) return { data: [], deletes: [] }
-  return liveFilesIn(await scanTable(store, folder, { snapshot: table.head }))
+  return liveFilesIn(await scanTable(store, folder, { snapshot: table.head }), table)
 }
 
-/** What a scan found. */
-export function liveFilesIn(scan: TableScan): LiveFiles {
+type Layout = Pick<LoadedTable, 'bucketCount' | 'bucketKey'>
+
+/**
+ * What a scan found.
+ * @param layout The buckets to tell files by; without it, no file has one.
+ */
+export function liveFilesIn(scan: TableScan, layout?: Layout): LiveFiles {
+  const fieldOf = layout === undefined ? () => undefined : bucketFieldIn(scan, layout)
   return {
     data: scan.files.map((file) => ({
       ...placeOf(file),
       location: file.location,
-      bucket: bucketOf(file, scan.specs),
+      bucket: bucketOf(file, fieldOf(file.specId)),
       sequence: file.sequence,
       rows: file.rows,
       bytes: file.bytes,
@@ -62,15 +68,23 @@ function placeOf({ specId, partition }: ScannedFile): FilePartition {
   return { specId, partition }
 }
 
-/** A spec that others made may have more fields than the bucket, and even no bucket. */
-function bucketOf(
-  file: ScannedFile,
-  specs: ReadonlyMap<number, PartitionSpec>,
-): Bucket | undefined {
-  const fields = specs.get(file.specId)?.fields ?? []
-  const field =
-    fields.find(({ transform }) => transform.startsWith('bucket[')) ??
-    fields.find(({ name, transform }) => transform === 'identity' && name === systemColumns.bucket)
+/**
+ * Which partition field of a spec is the bucket. A spec that others made may have more fields, or cut
+ * the rows in another way: by another count or column, a number that looks like a bucket is none.
+ */
+function bucketFieldIn(
+  { fields, specs }: TableScan,
+  { bucketCount, bucketKey }: Layout,
+): (specId: number) => PartitionField | undefined {
+  const source = fields.find(({ name }) => name === (bucketKey ?? systemColumns.bucket))
+  const transform = bucketKey === undefined ? 'identity' : `bucket[${bucketCount}]`
+  return (specId) =>
+    specs
+      .get(specId)
+      ?.fields.find((each) => each.transform === transform && each.sourceId === source?.id)
+}
+
+function bucketOf(file: ScannedFile, field: PartitionField | undefined): Bucket | undefined {
   const place = field === undefined ? undefined : file.partition.get(field.fieldId)
   return typeof place === 'number' && Number.isInteger(place) && place >= 0
     ? bucket(place)

@@ -17,6 +17,8 @@ import { keyText } from './touched.ts'
 export type KeyIndexOptions = {
   readonly lake: LakeTable
   readonly store: ObjectStore
+  /** How the source cuts the table into buckets. */
+  readonly layout: Pick<LoadedTable, 'bucketCount' | 'bucketKey'>
   /** Reads data files; for tests that have no Parquet. */
   readonly readColumns?: ReadColumns
   /** The store of a bucket, for as long as the table is held. */
@@ -51,7 +53,7 @@ export class KeyIndex {
   /**
    * Brings the index of these buckets to the head of a version.
    * @throws SluiceError COMMIT_CONFLICT when others have added rows, TABLE_MISMATCH when the table has
-   *   equality deletes, DATA_CORRUPT when a key has two rows
+   *   equality deletes or files that are not cut into its buckets, DATA_CORRUPT when a key has two rows
    */
   async catchUp(table: LoadedTable, buckets: Iterable<Bucket>): Promise<IndexedVersion> {
     const version = await this.#filesOf(table)
@@ -109,6 +111,14 @@ export class KeyIndex {
     const files = await this.#options.lake.liveFiles(table)
     const equality = files.deletes.find((each) => each.content === 'equality-deletes')
     if (equality !== undefined) throw hasEqualityDeletes(this.#options.lake, equality.location)
+    const { lake, layout } = this.#options
+    const isSame = table.bucketCount === layout.bucketCount && table.bucketKey === layout.bucketKey
+    if (!isSame) throw hasOtherBuckets(lake, { spec_id: table.specId })
+    const elsewhere = files.data.find((file) => file.bucket === undefined)
+    if (elsewhere !== undefined) {
+      const { location, specId } = elsewhere
+      throw hasOtherBuckets(lake, { spec_id: specId, file: location })
+    }
     const { store } = this.#options
     const deleted = new DeletedRows(store, files, { readColumns: this.#readColumns })
     const version = { files, deleted }
@@ -239,4 +249,20 @@ function hasEqualityDeletes(lake: LakeTable, location: string): SluiceError {
     details: { table: name, file: location },
     fix: 'compact the table with the engine that wrote them, or tier with --delete-mode equality',
   })
+}
+
+/** Rows of a key could lie anywhere in such files, and none of them would be found. */
+function hasOtherBuckets(
+  lake: LakeTable,
+  where: { readonly spec_id: number; readonly file?: string },
+): SluiceError {
+  const name = lake.name.join('.')
+  return new SluiceError(
+    'TABLE_MISMATCH',
+    `${name}: another tool made a partition spec that has not the buckets of the table`,
+    {
+      details: { table: name, ...where },
+      fix: 'make the spec with the bucket of the key the default one again, and rewrite files of the other',
+    },
+  )
 }
