@@ -180,8 +180,14 @@ export class KeyedWorld {
     )
   }
 
-  /** Plans, reads and commits one round; `between` happens after it was read. */
-  async round(between?: (results: readonly SplitResult[]) => Promise<void>): Promise<CommitResult> {
+  /**
+   * Plans, reads and commits one round; `between` happens after it was read.
+   * @param reading What happens after it was planned, and whether its readers are told to stop.
+   */
+  async round(
+    between?: (results: readonly SplitResult[]) => Promise<void>,
+    reading: { readonly planned?: () => Promise<unknown>; readonly stopped?: boolean } = {},
+  ): Promise<CommitResult> {
     this.#epoch += 1
     const plan = await this.#parts.plan({
       table: this.sourceTable.id,
@@ -189,9 +195,10 @@ export class KeyedWorld {
       epoch: epoch(this.#epoch),
       takeOver: false,
     })
+    await reading.planned?.()
     const results: SplitResult[] = []
     for (const split of plan.splits) {
-      results.push(await this.#runner.run(plan, split, { stopped: false }))
+      results.push(await this.#runner.run(plan, split, { stopped: reading.stopped ?? false }))
     }
     await between?.(results)
     if (results.length === 0) return { kind: 'nothing' }

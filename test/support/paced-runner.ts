@@ -1,6 +1,12 @@
 import { offset } from '../../src/core/ids.ts'
 import { type Clock, order } from '../../src/core/ports.ts'
-import type { Split, RoundPlan, SplitResult, SplitRunner } from '../../src/sink/ports.ts'
+import type {
+  RoundPlan,
+  SnapshotSplit,
+  Split,
+  SplitResult,
+  SplitRunner,
+} from '../../src/sink/ports.ts'
 
 /** What a reader does between two looks at its stop signal. */
 export type Step = { readonly ms: number; readonly records: number }
@@ -16,6 +22,8 @@ export type PacedRunner = SplitRunner & {
 export function pacedRunner(options: {
   readonly clock: Clock
   readonly pace: Pace
+  /** Rows of a KV snapshot, which is read whole whatever is asked of it. */
+  readonly snapshotRows?: (plan: RoundPlan, split: SnapshotSplit) => number
   readonly started?: (plan: RoundPlan, split: Split) => void
   readonly ended?: (plan: RoundPlan, split: Split) => void
 }): PacedRunner {
@@ -25,6 +33,15 @@ export function pacedRunner(options: {
     discarded,
     run: async (plan, split, stop) => {
       options.started?.(plan, split)
+      const { bucket, start } = split
+      if (split.kind === 'snapshot') {
+        const rows = options.snapshotRows?.(plan, split) ?? 0
+        for (const step of options.pace(plan, { ...split, stop: offset(start + BigInt(rows)) })) {
+          await clock.sleep(step.ms, { order: order.result })
+        }
+        options.ended?.(plan, split)
+        return { bucket, start, end: start, files: [], rows, isSnapshot: true }
+      }
       let end: bigint = split.start
       for (const step of options.pace(plan, split)) {
         await clock.sleep(step.ms, { order: order.result })
@@ -35,7 +52,6 @@ export function pacedRunner(options: {
         if (stop.stopped) break
       }
       options.ended?.(plan, split)
-      const { bucket, start } = split
       return { bucket, start, end: offset(end), files: [], rows: Number(end - start) }
     },
     discard: (results) => {

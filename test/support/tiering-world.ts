@@ -11,9 +11,11 @@ import type { TieringEvent } from '../../src/sink/job/events.ts'
 import type { JobOptions, RunningJob } from '../../src/sink/job/options.ts'
 import type { RoundCommitter, RoundPlanner } from '../../src/sink/ports.ts'
 import { planSplits } from '../../src/sink/round/plan-splits.ts'
-import type { BucketRange, SourceTable } from '../../src/source/ports.ts'
+import type { BucketRange, KvSnapshot, SourceTable } from '../../src/source/ports.ts'
 import { type Pace, type PacedRunner, pacedRunner } from './paced-runner.ts'
 import { VirtualClock } from './virtual-clock.ts'
+
+export type WorldSnapshot = { readonly offset: number; readonly rows: number }
 
 export type WorldTable = {
   readonly name: string
@@ -23,6 +25,8 @@ export type WorldTable = {
   readonly pace: Pace
   /** Log end of a bucket at a time in seconds; 10,000 records more at each look if absent. */
   readonly written?: (at: number, bucket: number) => number
+  /** The KV snapshot of a bucket, which makes the table one with a primary key. */
+  readonly snapshot?: (bucket: number) => WorldSnapshot | undefined
   /** `created`: waits one freshness. `wanted` (default): in the queue from the start. */
   readonly start?: 'created' | 'wanted'
 }
@@ -95,7 +99,7 @@ export async function createWorld(options: {
         const end = table.written?.(seconds(), i) ?? lakeEnd + 10_000
         return { bucket: bucket(i), earliest: offset(0n), end: offset(BigInt(Math.floor(end))) }
       })
-      const splits = planSplits(table.name, ranges, ends)
+      const splits = planSplits(table.name, ranges, ends, snapshotsOf(table))
       return { assignment, table: source, splits, context: undefined }
     },
   }
@@ -106,8 +110,8 @@ export async function createWorld(options: {
         await clock.sleep(options.commitSeconds * 1000, { order: order.result })
       }
       const ends = endsOf(plan.table.id)
-      for (const { bucket: moved, start } of results) {
-        if ((ends.get(moved) ?? 0n) === start) continue
+      for (const { bucket: moved, start, isSnapshot = false } of results) {
+        if (isSnapshot ? !ends.has(moved) : (ends.get(moved) ?? 0n) === start) continue
         const error = new SluiceError('COMMIT_STALE', `bucket ${moved} has moved on`)
         return { kind: 'rejected', error }
       }
@@ -129,6 +133,7 @@ export async function createWorld(options: {
   const runner = pacedRunner({
     clock,
     pace: (plan, split) => byId(plan.table.id).pace(plan, split),
+    snapshotRows: (plan, split) => byId(plan.table.id).snapshot?.(split.bucket)?.rows ?? 0,
     started: (plan) => {
       counted(`${plan.table.name} start`)
     },
@@ -174,6 +179,23 @@ export async function createWorld(options: {
   }
 }
 
+function snapshotsOf({
+  buckets,
+  snapshot,
+}: Pick<WorldTable, 'buckets' | 'snapshot'>): ReadonlyMap<Bucket, KvSnapshot> {
+  const taken = new Map<Bucket, KvSnapshot>()
+  for (let of = 0; of < buckets; of += 1) {
+    const found = snapshot?.(of)
+    if (found === undefined) continue
+    taken.set(bucket(of), {
+      id: BigInt(of) + 1n,
+      bucket: bucket(of),
+      offset: offset(BigInt(found.offset)),
+    })
+  }
+  return taken
+}
+
 /** When each table committed, in seconds. */
 export function commitTimes(world: World, table?: string): number[] {
   return world.versions.filter((v) => table === undefined || v.table === table).map((v) => v.at)
@@ -188,7 +210,7 @@ function sourceTable(table: WorldTable, index: number): SourceTable {
   return {
     id: tableId(BigInt(index + 1)),
     name: table.name,
-    kind: 'log',
+    kind: table.snapshot === undefined ? 'log' : 'primary-key',
     sourceId: `world/${table.name}`,
     schema: { fields: [] },
     bucketCount: table.buckets,
