@@ -17,7 +17,9 @@ const upsert = (id: number, name: string | null): WorldChange => [
 const remove = (id: number): WorldChange => ['delete', { id: BigInt(id), name: null }]
 
 function byId(rows: readonly Row[]): readonly string[] {
-  return rows.map((row) => `${String(row['id'] as bigint)} ${(row['name'] as string | null) ?? 'null'}`).sort()
+  return rows
+    .map((row) => `${String(row['id'] as bigint)} ${(row['name'] as string | null) ?? 'null'}`)
+    .sort()
 }
 
 for (const formatVersion of [2, 3] as const) {
