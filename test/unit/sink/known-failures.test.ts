@@ -306,7 +306,10 @@ test('B-24 another engine compacts between plan and commit (iceberg 10720)', asy
   const { files, snapshot } = await scanTable(store, locationOf(at))
   equal(snapshot?.parent, compacted)
   // The number of the first attempt is the one that they have by now.
-  equal(snapshot.sequence, (await others.metadata()).snapshots.get(snapshotId(compacted))!.sequence + 1n)
+  equal(
+    snapshot.sequence,
+    (await others.metadata()).snapshots.get(snapshotId(compacted))!.sequence + 1n,
+  )
   equal((await others.metadata()).lastSequence, snapshot.sequence)
   // What they wrote for ours stays in place of it, and ours is beside it.
   deepEqual(files.map(({ rows }) => rows).sort(), [10, 5])
