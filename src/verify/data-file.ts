@@ -31,6 +31,8 @@ export type Stray = {
 export type FileFacts = {
   readonly rows: bigint
   readonly tallies: Tallies
+  /** What the file calls its top-level columns, by id; nothing where it has no ids. */
+  readonly names: ReadonlyMap<number, string>
   /** Undefined when the file has no offsets. */
   readonly offsets: OffsetRuns | undefined
   readonly runs: readonly Run[] | undefined
@@ -71,6 +73,7 @@ export async function footerRows(blob: Blob): Promise<bigint> {
 class Reading {
   readonly #questions: FileQuestions
   readonly #tallies: Tallies = new Map()
+  readonly #names = new Map<number, string>()
   readonly #offsets = new OffsetRuns()
   readonly #buckets = new Set<number | null>()
   #hasOffsets = false
@@ -86,6 +89,8 @@ class Reading {
   take(batch: RecordBatch): void {
     const { bucket, offset, hash } = this.#questions
     for (const [at, field] of batch.schema.fields.entries()) {
+      const id = fieldIdOf(field)
+      if (id !== undefined && this.#rows === 0n) this.#names.set(id, field.name)
       const column = columnAt(batch, at, field)
       if (column === undefined) continue
       tally(this.#tallies, field, column)
@@ -112,6 +117,7 @@ class Reading {
     return {
       rows: this.#rows,
       tallies: this.#tallies,
+      names: this.#names,
       offsets: this.#hasOffsets ? this.#offsets : undefined,
       runs,
       bucket: only ?? undefined,
@@ -147,7 +153,7 @@ class Reading {
 }
 
 /** A column on its own, so that one of a type we have no form for hides no other. */
-function columnAt(batch: RecordBatch, at: number, field: Field): Column | undefined {
+export function columnAt(batch: RecordBatch, at: number, field: Field): Column | undefined {
   try {
     return fromArrow(batch.selectAt([at])).batch.columns[0]
   } catch (error) {

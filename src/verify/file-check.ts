@@ -46,14 +46,22 @@ export function checkRows(file: CheckedFile, rows: bigint, findings: Findings): 
   return false
 }
 
-/** Offsets that are out of order, doubled or missing inside one file. */
-export function checkOrder(file: CheckedFile, facts: FileFacts, findings: Findings): void {
+/**
+ * Offsets that are out of order, doubled or missing inside one file.
+ * @param hasUnlogged Whether it may have rows of a key-value snapshot.
+ */
+export function checkOrder(
+  file: CheckedFile,
+  facts: FileFacts,
+  hasUnlogged: boolean,
+  findings: Findings,
+): void {
   const { offsets } = facts
   if (offsets === undefined) {
     if (file.isOwn) offsetFault(file, 'it has no __offset column', findings)
     return
   }
-  const { disorder, doubled, count } = offsets
+  const { disorder, doubled, count, unlogged } = offsets
   if (doubled !== undefined) {
     offsetFault(file, `offset ${formatCount(doubled)} is in it twice`, findings)
   } else if (disorder !== undefined && file.isOwn) {
@@ -61,8 +69,9 @@ export function checkOrder(file: CheckedFile, facts: FileFacts, findings: Findin
     const detail = `row ${formatCount(row)} has offset ${formatCount(offset)} after ${formatCount(before)}`
     offsetFault(file, detail, findings)
   }
-  if (file.isOwn && count !== facts.rows) {
-    const detail = `${counted(facts.rows - count, 'row')} without an offset`
+  const without = facts.rows - count - (hasUnlogged ? unlogged : 0n)
+  if (file.isOwn && without !== 0n) {
+    const detail = `${counted(without, 'row')} without an offset`
     offsetFault(file, detail, findings)
   }
 }

@@ -1,5 +1,5 @@
 import { formatCount } from '../core/text.ts'
-import { damageOf } from './damage.ts'
+import { damage, damageOf } from './damage.ts'
 import type { Findings } from './findings.ts'
 import { readBound } from './leaf-tally.ts'
 import { type Ledger, readLedger, unpackLedger } from './ledger.ts'
@@ -12,14 +12,19 @@ import {
   readManifestList,
 } from './manifests.ts'
 import type { Metadata, Snapshot } from './metadata.ts'
+import { checkRowIds, type RowIds } from './row-ids.ts'
 import { checkTotals, type Sums, zeroSums } from './totals.ts'
 import type { TableFiles } from './table-files.ts'
 
 /** A file as one entry of a manifest names it, without its statistics. */
-export type FileEntry = Omit<ManifestEntry, 'metrics' | 'partition' | 'snapshot'> & {
+export type FileEntry = Omit<ManifestEntry, 'metrics' | 'partition' | 'snapshot' | 'sequence'> & {
   /** The snapshot that added or removed it. */
   readonly snapshot: bigint
+  /** Deletes apply to data whose sequence number is not higher. */
+  readonly sequence: bigint
   readonly specId: number
+  /** All values of its partition, as text. */
+  readonly partition: string
   /** The bucket its partition says; undefined where the spec has none. */
   readonly bucket: number | null | undefined
   /** Bounds of `__offset`, as the manifest has them. */
@@ -81,9 +86,11 @@ export async function readHistory(
   const reader = new HistoryReader(files, layout, findings)
   const links: Link[] = []
   let head: readonly Manifest[] | undefined = []
+  let rowIds: RowIds | undefined = missing === undefined ? new Map() : undefined
   for (const snapshot of chain) {
     const list = await reader.list(snapshot)
     head = list === undefined ? undefined : await reader.manifests(list, snapshot)
+    rowIds = list && checkRowIds(snapshot, list.manifests, rowIds, files.shown, findings)
     const isOwn = snapshot.summary.has('sluice.commit-id')
     const ledger = isOwn ? reader.ledger(snapshot, list) : undefined
     const { added, removed } = reader.changesOf(snapshot.id)
@@ -195,11 +202,13 @@ class HistoryReader {
 
   totals(snapshot: Snapshot, manifests: readonly Manifest[]): void {
     if (manifests.some(({ path }) => this.#damaged.has(path))) return
-    const added = zeroSums()
-    for (const entry of this.changesOf(snapshot.id).added) added.add(entry)
+    const [added, removed] = [zeroSums(), zeroSums()]
+    const changes = this.changesOf(snapshot.id)
+    for (const entry of changes.added) added.add(entry)
+    for (const entry of changes.removed) removed.add(entry)
     const sums = zeroSums()
     for (const manifest of manifests) sums.merge(manifest.sums)
-    this.#wrong = checkTotals(snapshot, { sums, added }, this.#wrong, this.#findings)
+    this.#wrong = checkTotals(snapshot, { sums, added, removed }, this.#wrong, this.#findings)
   }
 
   /** Files that are twice in the newest snapshot, though no snapshot added them twice. */
@@ -207,8 +216,8 @@ class HistoryReader {
     const live = new Set<string>()
     for (const entry of manifests.flatMap(({ entries }) => entries)) {
       if (entry.status === 'deleted') continue
-      if (live.has(entry.path)) this.#twice(entry, entry.snapshot)
-      live.add(entry.path)
+      if (live.has(placeOf(entry))) this.#twice(entry, entry.snapshot)
+      live.add(placeOf(entry))
     }
   }
 
@@ -236,8 +245,8 @@ class HistoryReader {
       if (entry.status === 'deleted') changes.removed.push(entry)
       if (entry.status !== 'added') continue
       changes.added.push(entry)
-      const before = this.#addedBy.get(entry.path)
-      if (before === undefined) this.#addedBy.set(entry.path, entry.snapshot)
+      const before = this.#addedBy.get(placeOf(entry))
+      if (before === undefined) this.#addedBy.set(placeOf(entry), entry.snapshot)
       else this.#twice(entry, before)
     }
     this.#checkCounts(listed, entries, snapshot)
@@ -245,13 +254,22 @@ class HistoryReader {
   }
 
   #compact(entry: ManifestEntry, listed: ListedManifest): FileEntry {
-    const { metrics, partition, snapshot, ...rest } = entry
+    const { metrics, partition, snapshot, sequence, ...rest } = entry
+    if ((entry.content === 'data') !== (listed.content === 'data')) {
+      throw damage(`it is listed as a manifest of ${listed.content}, and ${entry.path} is other`)
+    }
+    // Only what is added inherits the number that its commit got.
+    if (sequence === undefined && entry.status === 'existing' && listed.sequence > 0n) {
+      throw damage(`${entry.path} is carried on without its sequence number`)
+    }
     const { offsetId, buckets } = this.#layout
     const offsets = offsetId === undefined ? undefined : metrics.get(offsetId)
     const fieldId = buckets.get(listed.specId)
     return {
       ...rest,
       snapshot: snapshot ?? listed.addedBy,
+      sequence: sequence ?? listed.sequence,
+      partition: partitionText(partition),
       specId: listed.specId,
       bucket: fieldId === undefined ? undefined : bucketNumber(partition.get(fieldId)),
       lower: longBound(offsets?.lower),
@@ -294,14 +312,17 @@ class HistoryReader {
   }
 
   #twice(entry: FileEntry, before: bigint): void {
-    if (this.doubled.has(entry.path)) return
-    this.doubled.add(entry.path)
+    if (this.doubled.has(placeOf(entry))) return
+    this.doubled.add(placeOf(entry))
     this.#findings.fault({
       kind: 'DUPLICATE_FILE',
       ...(typeof entry.bucket === 'number' ? { bucket: entry.bucket } : {}),
       snapshotIds: before === entry.snapshot ? [before] : [before, entry.snapshot],
       paths: [this.#files.shown(entry.path)],
-      detail: `added twice, so ${formatCount(entry.rows)} rows are readable twice`,
+      detail:
+        entry.content === 'data'
+          ? `added twice, so ${formatCount(entry.rows)} rows are readable twice`
+          : 'a delete is added twice',
     })
   }
 
@@ -340,6 +361,17 @@ class HistoryReader {
   #unreadable(snapshot: Snapshot, detail: string): void {
     this.#findings.fault({ kind: 'UNREADABLE', snapshotIds: [snapshot.id], paths: [], detail })
   }
+}
+
+/** Vectors share a file; a place names one of them. */
+export function placeOf({ path, blob }: Pick<FileEntry, 'path' | 'blob'>): string {
+  return blob === undefined ? path : `${path}#${blob.offset.toString()}`
+}
+
+function partitionText(partition: ReadonlyMap<number, unknown>): string {
+  const shown = (value: unknown): string =>
+    value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value)
+  return Array.from(partition, ([id, value]) => `${id}=${shown(value)}`).join(', ')
 }
 
 function bucketNumber(value: unknown): number | null | undefined {

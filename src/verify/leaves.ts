@@ -62,7 +62,7 @@ function walk(tallies: Tallies, field: Field, column: Column, way: Way): void {
 /** The id that a Parquet field carries; undefined in files of writers without ids. */
 export function fieldIdOf(field: Field): number | undefined {
   const text = field.metadata.get('PARQUET:field_id')
-  return text === undefined || !/^\d{1,9}$/.test(text) ? undefined : Number.parseInt(text, 10)
+  return text === undefined || !/^\d{1,10}$/.test(text) ? undefined : Number.parseInt(text, 10)
 }
 
 /** Elements of a struct that are not null. */

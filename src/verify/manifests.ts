@@ -7,7 +7,11 @@ export type ListedManifest = {
   readonly bytes: bigint
   readonly content: 'data' | 'deletes'
   readonly specId: number
+  /** The sequence number that its added files inherit. */
+  readonly sequence: bigint
   readonly addedBy: bigint
+  /** The id of its first row; from format 3 on, of data. */
+  readonly firstRowId: bigint | undefined
   readonly counts: ReadonlyMap<ManifestCount, bigint>
 }
 
@@ -47,6 +51,14 @@ export type ManifestEntry = {
   readonly partition: ReadonlyMap<number, unknown>
   readonly rows: bigint
   readonly bytes: bigint
+  /** Undefined: that of the manifest. */
+  readonly sequence: bigint | undefined
+  /** The one data file that a delete points into. */
+  readonly dataFile: string | undefined
+  /** Where a deletion vector lies in its file. */
+  readonly blob: { readonly offset: bigint; readonly bytes: bigint } | undefined
+  /** The columns of an equality delete. */
+  readonly equalityIds: readonly number[]
   /** Bytes that count in totals: of a deletion vector only its part of the file. */
   readonly countedBytes: bigint
   readonly metrics: ReadonlyMap<number, LeafMetrics>
@@ -77,6 +89,8 @@ export function readManifestList(bytes: Uint8Array): ManifestList {
       bytes: bigOf(record['manifest_length'], 'manifest_length'),
       content: Number(record['content'] ?? 0) === 1 ? 'deletes' : 'data',
       specId: Number(record['partition_spec_id'] ?? 0),
+      sequence: bigOf(record['sequence_number'] ?? 0n, 'sequence_number'),
+      firstRowId: optionalBig(record, 'first_row_id'),
       addedBy: bigOf(record['added_snapshot_id'] ?? 0n, 'added_snapshot_id'),
       counts,
     })
@@ -92,10 +106,10 @@ export function* readManifest(bytes: Uint8Array): Generator<ManifestEntry> {
     const status = statuses[Number(record['status'])]
     const data = record['data_file']
     if (status === undefined || !isRecord(data)) throw damage('an entry without a status or a file')
-    const snapshot = record['snapshot_id'] ?? undefined
     yield {
       status,
-      snapshot: snapshot === undefined ? undefined : bigOf(snapshot, 'snapshot_id'),
+      snapshot: optionalBig(record, 'snapshot_id'),
+      sequence: optionalBig(record, 'sequence_number'),
       ...dataFile(data, partitionIds),
     }
   }
@@ -104,12 +118,15 @@ export function* readManifest(bytes: Uint8Array): Generator<ManifestEntry> {
 function dataFile(
   record: AvroRecord,
   partitionIds: ReadonlyMap<string, number>,
-): Omit<ManifestEntry, 'status' | 'snapshot'> {
+): Omit<ManifestEntry, 'status' | 'snapshot' | 'sequence'> {
   const content = contents[Number(record['content'] ?? 0)]
   if (content === undefined) throw damage('a file of unknown content')
   const tuple = record['partition']
   const bytes = bigOf(record['file_size_in_bytes'], 'file_size_in_bytes')
-  const part = record['content_size_in_bytes'] ?? undefined
+  const part = optionalBig(record, 'content_size_in_bytes')
+  const offset = optionalBig(record, 'content_offset')
+  const dataFile = record['referenced_data_file'] ?? undefined
+  const ids: unknown = record['equality_ids'] ?? []
   return {
     content,
     path: textOf(record['file_path'], 'file_path'),
@@ -119,7 +136,10 @@ function dataFile(
     ),
     rows: bigOf(record['record_count'], 'record_count'),
     bytes,
-    countedBytes: part === undefined ? bytes : bigOf(part, 'content_size_in_bytes'),
+    countedBytes: part ?? bytes,
+    dataFile: dataFile === undefined ? undefined : textOf(dataFile, 'referenced_data_file'),
+    blob: part === undefined || offset === undefined ? undefined : { offset, bytes: part },
+    equalityIds: Array.isArray(ids) ? ids.map(Number) : [],
     metrics: metricsOf(record),
   }
 }
@@ -173,6 +193,11 @@ function bigOf(value: unknown, key: string): bigint {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
   throw damage(`"${key}" should be a whole number`)
+}
+
+function optionalBig(record: AvroRecord, key: string): bigint | undefined {
+  const value = record[key] ?? undefined
+  return value === undefined ? undefined : bigOf(value, key)
 }
 
 function bytesOf(value: unknown, key: string): Uint8Array {

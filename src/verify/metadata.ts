@@ -25,6 +25,9 @@ export type Snapshot = {
   readonly summary: ReadonlyMap<string, string>
   /** Empty in tables of format 1 that list manifests inline. */
   readonly manifestList: string
+  /** From format 3 on: the id of its first new row, and how many ids it gave out. */
+  readonly firstRowId: bigint | undefined
+  readonly addedRows: bigint | undefined
 }
 
 export type SpecField = {
@@ -37,10 +40,13 @@ export type TopColumn = { readonly id: number; readonly name: string }
 
 /** What the audit reads from a `metadata.json` (Iceberg spec, "Table Metadata Fields"). */
 export type Metadata = {
+  readonly version: number
   readonly uuid: string
   readonly location: string
   readonly lastUpdatedAt: bigint
   readonly lastSequence: bigint
+  /** From format 3 on: the id of the next row. */
+  readonly nextRowId: bigint | undefined
   /** The snapshot of `main`. */
   readonly head: bigint | undefined
   readonly snapshots: ReadonlyMap<bigint, Snapshot>
@@ -74,10 +80,12 @@ export function readMetadata(body: Uint8Array): Metadata {
     throw damage(`snapshot ${head.toString()} is the head and is not listed`)
   }
   return {
+    version,
     uuid: optionalText(root, 'table-uuid') ?? '',
     location: textAt(root, 'location'),
     lastUpdatedAt: bigAt(root, 'last-updated-ms'),
     lastSequence: optionalBig(root, 'last-sequence-number') ?? 0n,
+    nextRowId: version < 3 ? undefined : bigAt(root, 'next-row-id'),
     head,
     snapshots,
     properties: textsAt(root, 'properties'),
@@ -117,6 +125,8 @@ function readSnapshot(json: JsonObject): Snapshot {
     operation: summary.get('operation') ?? 'unknown',
     summary,
     manifestList: optionalText(json, 'manifest-list') ?? '',
+    firstRowId: optionalBig(json, 'first-row-id'),
+    addedRows: optionalBig(json, 'added-rows'),
   }
 }
 

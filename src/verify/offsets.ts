@@ -11,6 +11,8 @@ const runsMax = 1 << 16
 export class OffsetRuns {
   /** Rows whose offset counts: not null, not negative. */
   count = 0n
+  /** Rows of a key-value snapshot, which have no offset of a log: -1. */
+  unlogged = 0n
   lower: bigint | undefined
   upper: bigint | undefined
   disorder: Disorder | undefined
@@ -28,8 +30,10 @@ export class OffsetRuns {
       const offset = values[index] ?? 0n
       const row = this.#row
       this.#row += 1n
-      // Rows of a key-value snapshot have no offset of a log: -1.
-      if (!isThere(index) || offset < 0n) continue
+      if (!isThere(index) || offset < 0n) {
+        if (offset === -1n && isThere(index)) this.unlogged += 1n
+        continue
+      }
       this.count += 1n
       if (offset === this.#next) {
         this.#next = offset + 1n

@@ -6,7 +6,7 @@ import { damageOf } from './damage.ts'
 import { type FileFacts, footerRows, readFacts } from './data-file.ts'
 import { type CheckedFile, checkFacts, checkOrder, checkRange, checkRows } from './file-check.ts'
 import type { Findings } from './findings.ts'
-import type { FileEntry, History } from './history.ts'
+import { type FileEntry, type History, placeOf } from './history.ts'
 import type { RoundRanges } from './lineage-check.ts'
 import { type LeafMetrics, readManifest } from './manifests.ts'
 import type { Metadata } from './metadata.ts'
@@ -31,6 +31,8 @@ export type ReadFilesInput = {
   readonly listing: readonly ObjectEntry[] | undefined
   readonly findings: Findings
   readonly level: Level
+  /** Told of each live data file of a primary-key table whose rows were read. */
+  readonly onKeyed?: (file: CheckedFile, facts: FileFacts) => void
   readonly signal?: AbortSignal | undefined
 }
 
@@ -42,9 +44,9 @@ export async function readFiles(input: ReadFilesInput): Promise<Holdings> {
   const reading = new FilesReading(input)
   const seen = new Set<string>()
   for (const manifest of history.manifests) {
-    const live = manifest.entries.filter(({ status, path }) => {
-      if (status === 'deleted' || seen.has(path)) return false
-      seen.add(path)
+    const live = manifest.entries.filter((entry) => {
+      if (entry.status === 'deleted' || seen.has(placeOf(entry))) return false
+      seen.add(placeOf(entry))
       return true
     })
     const metrics =
@@ -53,7 +55,7 @@ export async function readFiles(input: ReadFilesInput): Promise<Holdings> {
         : new Map<string, Metrics>()
     for (const entry of live) {
       if (input.signal?.aborted === true) throw new SluiceError('STOPPED', 'the audit was stopped')
-      await reading.take(entry, metrics.get(entry.path) ?? new Map())
+      await reading.take(entry, metrics.get(placeOf(entry)) ?? new Map())
     }
   }
   reading.checkRemoved(seen)
@@ -68,7 +70,7 @@ async function metricsOf(path: string, files: TableFiles): Promise<ReadonlyMap<s
   const metrics = new Map<string, Metrics>()
   if ('kind' in read) return metrics
   for (const entry of readManifest(read.body)) {
-    if (entry.status !== 'deleted') metrics.set(entry.path, entry.metrics)
+    if (entry.status !== 'deleted') metrics.set(placeOf(entry), entry.metrics)
   }
   return metrics
 }
@@ -155,7 +157,7 @@ class FilesReading implements Holdings {
     if (level === 'metadata' || entry.format !== 'PARQUET') return undefined
     const blob = new StoreBlob(files.store, files.locate(entry.path), 0, Number(entry.bytes))
     try {
-      if (level === 'files' || entry.content !== 'data') {
+      if (level === 'files') {
         checkRows(file, await footerRows(blob), findings)
         return undefined
       }
@@ -182,9 +184,14 @@ class FilesReading implements Holdings {
     const { entry, shown, isOwn } = file
     const { findings, metadata } = this.#input
     const bucket = facts?.bucket ?? entry.bucket
-    if (typeof bucket !== 'number' || metadata.keyColumns.length > 0) return
+    const isKeyed = metadata.keyColumns.length > 0
+    if (isKeyed && facts !== undefined) this.#input.onKeyed?.(file, facts)
+    if (typeof bucket !== 'number') return
     const isKept = isOwn || this.#replaced.has(entry.snapshot)
-    if (facts !== undefined && isKept) checkOrder(file, facts, findings)
+    // A round of a snapshot of keys and values ends where it begins, as none of its rows has an offset.
+    const round = this.#input.ranges.get(entry.snapshot)?.get(bucket)
+    const hasUnlogged = isKeyed && (!isOwn || round === undefined || round.start === round.end)
+    if (facts !== undefined && isKept) checkOrder(file, facts, hasUnlogged, findings)
     const holding = facts === undefined ? holdingOf(entry, shown) : held(entry, shown, facts)
     if (holding === undefined) {
       if (isKept && entry.rows > 0n) this.blind.add(bucket)

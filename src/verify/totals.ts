@@ -3,7 +3,7 @@ import type { Findings } from './findings.ts'
 import type { ManifestEntry } from './manifests.ts'
 import type { Snapshot } from './metadata.ts'
 
-type Counted = Pick<ManifestEntry, 'content' | 'rows' | 'countedBytes'>
+type Counted = Pick<ManifestEntry, 'content' | 'format' | 'rows' | 'countedBytes'>
 
 /** What the totals of a summary count. */
 export type Sums = {
@@ -20,23 +20,27 @@ const keys = [
   'position-deletes',
   'equality-deletes',
 ] as const
+/** What a summary counts besides of what it added and removed. */
+const changeKeys = ['position-delete-files', 'equality-delete-files', 'dvs'] as const
 
 export function zeroSums(): Sums {
   const counts = new Map<string, bigint>()
-  const raise = (key: (typeof keys)[number], by: bigint): void => {
+  const raise = (key: (typeof keys | typeof changeKeys)[number], by: bigint): void => {
     counts.set(key, (counts.get(key) ?? 0n) + by)
   }
   const get = (key: string): bigint => counts.get(key) ?? 0n
   return {
     get,
-    add: ({ content, rows, countedBytes }) => {
+    add: ({ content, format, rows, countedBytes }) => {
       raise('files-size', countedBytes)
       raise(content === 'data' ? 'data-files' : 'delete-files', 1n)
       if (content === 'data') raise('records', rows)
       else raise(`${content}-deletes`, rows)
+      if (format === 'PUFFIN') raise('dvs', 1n)
+      else if (content !== 'data') raise(`${content}-delete-files`, 1n)
     },
     merge: (other) => {
-      for (const key of keys) raise(key, other.get(key))
+      for (const key of [...keys, ...changeKeys]) raise(key, other.get(key))
     },
   }
 }
@@ -49,7 +53,7 @@ export function zeroSums(): Sums {
  */
 export function checkTotals(
   snapshot: Snapshot,
-  of: { readonly sums: Sums; readonly added: Sums },
+  of: { readonly sums: Sums; readonly added: Sums; readonly removed: Sums },
   wrong: ReadonlyMap<string, bigint>,
   findings: Findings,
 ): ReadonlyMap<string, bigint> {
@@ -76,7 +80,16 @@ export function checkTotals(
   check('added-data-files', of.added.get('data-files'))
   check('added-delete-files', of.added.get('delete-files'))
   check('added-files-size', of.added.get('files-size'))
+  // Others have names of their own for some of these, and count some only when they please.
+  if (snapshot.summary.has('sluice.commit-id')) {
+    for (const key of ['position-deletes', 'equality-deletes', ...changeKeys]) {
+      check(`added-${key}`, of.added.get(key))
+    }
+    for (const key of ['files-size', 'delete-files', 'position-deletes', ...changeKeys]) {
+      check(`removed-${key}`, of.removed.get(key))
+    }
+  }
   // Only totals are carried on from parent to child.
-  for (const name of nowWrong.keys()) if (name.startsWith('added-')) nowWrong.delete(name)
+  for (const name of nowWrong.keys()) if (!name.startsWith('total-')) nowWrong.delete(name)
   return nowWrong
 }

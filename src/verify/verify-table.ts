@@ -1,8 +1,10 @@
 import type { ObjectStore } from '../catalog/store/object-store.ts'
 import { checkCoverage, removedByOthers } from './coverage.ts'
 import { damageOf } from './damage.ts'
+import { checkDeletes } from './deletes.ts'
 import { type Fault, Findings, type Warning } from './findings.ts'
 import { type FileEntry, type History, type Layout, readHistory } from './history.ts'
+import { checkKeyedRows, type KeyedFile } from './keyed-rows.ts'
 import type { DeclaredGap } from './ledger.ts'
 import { checkLineage, expiredCount, warnOfHistory } from './lineage-check.ts'
 import { type Metadata, readMetadata } from './metadata.ts'
@@ -10,6 +12,7 @@ import type { Run } from './offsets.ts'
 import { warnOfOrphans } from './orphans.ts'
 import { checkProgress, type Progress } from './progress-check.ts'
 import { type Holdings, readFiles } from './read-files.ts'
+import { checkNextRowId } from './row-ids.ts'
 import { normalLocation, tableFiles } from './table-files.ts'
 
 /**
@@ -26,7 +29,7 @@ export type TableReport = {
   readonly snapshotsChecked: number
   /** Snapshots of the lineage that are gone, as far as the sequence numbers tell. */
   readonly snapshotsSkipped: bigint
-  /** Live data files and their rows, as the manifests count them. */
+  /** Live data files and their rows, without the deleted ones of a primary-key table. */
   readonly files: number
   readonly rows: bigint
   /** Whether Sluice ever wrote to the table; else there are no offsets to audit. */
@@ -94,8 +97,13 @@ export async function verifyTable(
   const history = await readHistory(metadata, files, layout.partition, findings)
   const ranges = checkLineage(metadata, history, findings)
   warnOfHistory(metadata, history, findings)
-  const progress = checkProgress(metadata, history, dataEnds(history), findings)
+  checkNextRowId(metadata, findings)
+  const isKeyed = metadata.keyColumns.length > 0
+  // The last change of a bucket may have left no row, so the rows of a key prove no end.
+  const proof = isKeyed ? undefined : dataEnds(history)
+  const progress = checkProgress(metadata, history, proof, findings)
   const listing = level === 'metadata' ? undefined : await store.list(`${files.folder}/`)
+  const keyed: KeyedFile[] = []
   const held = await readFiles({
     metadata,
     files,
@@ -104,10 +112,21 @@ export async function verifyTable(
     layout,
     listing,
     findings,
+    onKeyed: ({ entry, shown }, { rows, names, bucket, offsets }) => {
+      const bounds = offsets?.count ? { lower: offsets.lower, upper: offsets.upper } : undefined
+      keyed.push({ entry, shown, rows: Number(rows), names, bucket, bounds })
+    },
     ...options,
   })
+  // A table of others may name a key that nothing keeps unique.
+  let rows: bigint | undefined
+  if (isKeyed && layout.offset !== undefined) {
+    const deletes = checkDeletes(history, metadata, files.shown, findings)
+    const context = { metadata, files, history, deletes, findings, ...options }
+    rows = (await checkKeyedRows(keyed, progress.ledger, context)) ?? deletes.rows
+  }
   // A primary-key table holds the last row of each key, so its offsets have holes.
-  if (metadata.keyColumns.length === 0) {
+  if (!isKeyed) {
     checkCoverage(held.byBucket, expectedOf(progress, history, held), {
       links: history.links,
       ranges,
@@ -115,7 +134,7 @@ export async function verifyTable(
     })
   }
   if (listing !== undefined) warnOfOrphans(listing, metadata, files, history, findings)
-  return reportOf({ table: table.name, level, findings, metadata, history, progress, held })
+  return reportOf({ table: table.name, level, findings, metadata, history, progress, rows })
 }
 
 function strayText(head: string): string {
@@ -222,7 +241,8 @@ function reportOf(of: {
   readonly metadata?: Metadata
   readonly history?: History
   readonly progress?: Progress
-  readonly held?: Holdings
+  /** Live rows of a primary-key table. */
+  readonly rows?: bigint | undefined
 }): TableReport {
   const { table, level, findings, history, progress, metadata } = of
   const live = history === undefined ? [] : liveData(history)
@@ -237,7 +257,7 @@ function reportOf(of: {
     snapshotsChecked: history?.links.length ?? 0,
     snapshotsSkipped: history === undefined ? 0n : expiredCount(history),
     files: live.length,
-    rows: live.reduce((sum, { rows }) => sum + rows, 0n),
+    rows: of.rows ?? live.reduce((sum, { rows }) => sum + rows, 0n),
     isTiered: ends.length > 0 || history?.links.some(({ isOwn }) => isOwn) === true,
     isUntouched:
       metadata?.snapshots.size === 0 && metadata.columns.some(({ name }) => name === '__offset'),
