@@ -34,6 +34,8 @@ export class KvStores {
   readonly #said = new Set<string>()
 
   constructor(options: KvStoresOptions) {
+    const { writeBufferRatio = 0.5 } = options
+    check(writeBufferRatio > 0 && writeBufferRatio <= 1, 'write buffers have a part of the memory')
     this.#options = options
   }
 

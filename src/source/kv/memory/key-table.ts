@@ -31,7 +31,6 @@ export class KeyTable {
   /** Pairs of hash and position + 1; 0 is a free slot. */
   #slots: Uint32Array
   #keys = 0
-  #deletes = 0
   #payload = 0
   #overwritten = 0
   #order: Uint32Array | undefined
@@ -45,11 +44,6 @@ export class KeyTable {
   /** Different keys, deleted ones included. */
   get keys(): number {
     return this.#keys
-  }
-
-  /** Deletes that were put, overwritten ones included. */
-  get deletes(): number {
-    return this.#deletes
   }
 
   /** Bytes of all keys and values that were put, overwritten ones included. */
@@ -77,7 +71,6 @@ export class KeyTable {
     const payload = key.length + (value === undefined ? 0 : value.length)
     const position = this.#arena.take(payload + headerBytes)
     writeRecord(this.#arena.chunkAt(position), offsetOf(position), key, value)
-    if (value === undefined) this.#deletes += 1
     this.#link(position, this.#slotOf(key, hash), { hash, payload })
   }
 
@@ -171,7 +164,6 @@ export class KeyTable {
     const payload = payloadAt(bytes, offset)
     const position = this.#arena.take(payload + headerBytes)
     copyRecord(this.#arena.chunkAt(position), offsetOf(position), bytes, offset)
-    if (isDeleteAt(bytes, offset)) this.#deletes += 1
     this.#link(position, slot, { hash, payload })
   }
 
