@@ -7,11 +7,12 @@ export type ConfigKey = {
   /** A credential: it may only be a reference to the environment, and is kept apart. */
   readonly secret?: string
   readonly keys?: ConfigKeys
+  /** One value, or a list of values that stand for one with commas. */
+  readonly list?: true
   readonly about?: string
 }
 export type ConfigKeys = ReadonlyMap<string, ConfigKey>
 
-const laterKey = { later: 'primary-key tables' } as const
 const laterServe = { later: 'sluice serve' } as const
 const laterFluss = { later: 'the Fluss source' } as const
 
@@ -20,9 +21,9 @@ const sourceKeys: ConfigKeys = new Map<string, ConfigKey>([
   ['bootstrap.servers', laterFluss],
   ['log.memory.size', laterServe],
   ['log.dir', laterServe],
-  ['kv.engine', laterKey],
-  ['kv.dir', laterKey],
-  ['kv.memory.size', laterKey],
+  ['kv.engine', { option: 'kv-engine' }],
+  ['kv.dir', { option: 'state-dir' }],
+  ['kv.memory.size', { option: 'kv-memory', about: 'of all key-value stores together; `440mb`' }],
 ])
 
 const fromEnvironment = 'only as `${NAME}`'
@@ -79,7 +80,7 @@ export const tableKeys: ConfigKeys = new Map<string, ConfigKey>([
   ['bucket.key', { option: 'bucket-key' }],
   ['properties', { about: 'table properties' }],
   ['format-version', { option: 'format-version' }],
-  ['primary-key', laterKey],
+  ['primary-key', { option: 'primary-key', list: true }],
   ['partitioned-by', { later: 'partitioned tables' }],
   ['inputs', laterServe],
 ])

@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path'
 import {
   isMap,
   isScalar,
+  isSeq,
   LineCounter,
   type Node,
   type Pair,
@@ -200,8 +201,8 @@ function readTable(section: Member, walk: Walk): TableConfig {
         if (type !== undefined) columns.set(column.key, type)
       }
     } else {
-      const option = tableKeys.get(member.key)?.option
-      const value = scalarOf(member, walk)
+      const { option, list } = tableKeys.get(member.key) ?? {}
+      const value = list === true ? listOf(member, walk) : scalarOf(member, walk)
       if (option === undefined || value === undefined) continue
       // A path in a file starts where the file is, not where the command runs.
       const text = option === 'schema' ? resolve(walk.folder, value.text) : value.text
@@ -275,6 +276,22 @@ function startOf(node: unknown): number {
 
 function isNode(node: unknown): node is Node {
   return typeof node === 'object' && node !== null && 'range' in node
+}
+
+/** One value, or a list of them, each quoted where it holds a comma. */
+function listOf(member: Member, walk: Walk): ConfigValue | undefined {
+  if (!isSeq(member.value)) return scalarOf(member, walk)
+  const values = member.value.items.map((value) => scalarOf({ ...member, value }, walk))
+  const [first] = values
+  if (first === undefined || values.includes(undefined)) {
+    if (values.length === 0) refuse(walk, member, `${quoteValue(member.key)} is an empty list`)
+    return undefined
+  }
+  return { ...first, text: values.map((value) => quotedName(value?.text ?? '')).join(',') }
+}
+
+function quotedName(name: string): string {
+  return /[",]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name
 }
 
 function scalarOf(member: Member, walk: Walk): ConfigValue | undefined {

@@ -1,19 +1,15 @@
 /** Options and commands that other versions have: refused with what they come with. */
 export type LaterSpec = { readonly value: boolean; readonly with: string; readonly fix: string }
 
-const laterKey = {
-  value: true,
-  with: 'primary-key tables',
-  fix: 'leave it out: the table is then a log table',
-} as const
-
 export const laterOptions: ReadonlyMap<string, LaterSpec> = new Map([
-  ['primary-key', laterKey],
-  ['cdc', laterKey],
-  ['op-column', laterKey],
-  ['delete-mode', laterKey],
-  ['kv-engine', laterKey],
-  ['state-dir', laterKey],
+  [
+    'delete-mode',
+    {
+      value: true,
+      with: 'equality deletes',
+      fix: 'leave it out: rows are deleted by their position',
+    },
+  ],
   ['partition-by', { value: true, with: 'partitioned tables', fix: 'leave it out' }],
   ['fluss', { value: true, with: 'the Fluss source', fix: 'name a file or - as input' }],
   ['poll-interval', { value: true, with: 'the Fluss source', fix: 'leave it out' }],

@@ -69,4 +69,19 @@ export const inputOptions: readonly OptionSpec[] = [
     about: 'what a field means that the table does not have',
     standard: 'fail',
   },
+  {
+    name: 'cdc',
+    value: 'debezium',
+    choices: ['debezium'],
+    commands: ['tier'],
+    about: 'records are Debezium envelopes: rows before and after a change',
+    standard: 'records are rows',
+  },
+  {
+    name: 'op-column',
+    value: 'NAME',
+    commands: ['tier'],
+    about: 'column that says what a record does: +I -U +U -D, I U D; not stored',
+    standard: 'each is the row of its key',
+  },
 ]

@@ -54,4 +54,23 @@ export const jobOptions: readonly OptionSpec[] = [
     about: 'how long a stop may wait for the running round',
     standard: '30s',
   },
+  {
+    name: 'kv-engine',
+    value: 'memory|rocksdb',
+    choices: ['memory', 'rocksdb'],
+    environment: true,
+    config: 'source: kv.engine',
+    commands: ['tier'],
+    about: 'where primary-key tables keep the rows of their keys',
+    standard: 'memory',
+  },
+  {
+    name: 'state-dir',
+    value: 'DIR',
+    environment: true,
+    config: 'source: kv.dir',
+    commands: ['tier'],
+    about: 'folder for the files of --kv-engine rocksdb',
+    standard: '$XDG_STATE_HOME/sluice, or ~/.local/state/sluice',
+  },
 ]

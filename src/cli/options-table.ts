@@ -22,8 +22,16 @@ export const tableOptions: readonly OptionSpec[] = [
     value: 'COLUMN',
     config: 'tables.<table>.bucket.key',
     commands: ['tier'],
-    about: 'column whose hash is the bucket',
-    standard: 'none: blocks of 1,024 records in turn',
+    about: 'column whose hash is the bucket; one of the primary key',
+    standard: 'the primary key; log tables: 1,024 records in turn',
+  },
+  {
+    name: 'primary-key',
+    value: 'COL[,COL]',
+    config: 'tables.<table>.primary-key',
+    commands: ['tier'],
+    about: 'makes a table with one row for each key; records change it',
+    standard: 'none: a log table keeps every record',
   },
   {
     name: 'schema',
@@ -35,9 +43,11 @@ export const tableOptions: readonly OptionSpec[] = [
   },
   {
     name: 'format-version',
-    value: '2',
+    value: '2|3',
+    choices: ['2', '3'],
+    config: 'tables.<table>.format-version',
     commands: ['tier'],
-    about: 'Iceberg format version',
+    about: 'Iceberg format version of a new table; 3 has deletion vectors',
     standard: '2',
   },
   {

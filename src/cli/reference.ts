@@ -153,7 +153,7 @@ function keyRows(keys: ConfigKeys, prefix: string): readonly string[] {
       const meaning =
         key.later !== undefined
           ? `comes with ${key.later}; refused in this version`
-          : key.option !== undefined
+          : key.option !== undefined && key.about === undefined
             ? `as \`--${key.option}\``
             : (key.about ?? '')
       return [`| \`${full}\` | ${meaning} |`]

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../core/json64.ts'
 import { counted, formatBytes, formatCount, formatSeconds } from '../core/text.ts'
 import { errorJson } from './render-error.ts'
 import type { Marks, Style } from './style.ts'
-import type { InputReport, Receipt, RoundReport } from './tier-request.ts'
+import type { ChangeCounts, InputReport, Receipt, RoundReport } from './tier-request.ts'
 
 /** More buckets than this are told as least, median and most. */
 const bucketsShownMax = 8
@@ -28,7 +28,7 @@ export function renderReceipt(
   const were = receipt.rowsBefore === 1n ? 'was' : 'were'
   const before =
     receipt.rowsBefore > 0n ? ` (${formatCount(receipt.rowsBefore)} ${were} there)` : ''
-  const amount = `${style.bold(counted(receipt.rows, 'record'))}${inputs}`
+  const amount = `${style.bold(amountOf(receipt))}${inputs}`
   const where = `${marks.arrow} ${style.bold(receipt.table)}`
   lines.push(`${mark} ${amount} ${where} in ${formatSeconds(receipt.seconds)}${before}`)
   const add = (name: string, text: string): void => {
@@ -39,9 +39,17 @@ export function renderReceipt(
     const round = last === undefined ? '' : `   round ${last.round}, epoch ${epochOf(last)}`
     add('snapshot', `${receipt.snapshotId.toString()}${round}`)
   }
-  if (receipt.files > 0) {
+  if (receipt.kind === 'primary-key') {
+    add('changes', changesText(receipt))
+    const gone = counted(receipt.rowsDeleted, 'row')
+    add('rows', `${formatCount(receipt.rows)} written, ${gone} deleted or replaced`)
+  }
+  if (receipt.files > 0 || receipt.deleteFiles > 0) {
     const from = receipt.inputBytes > 0 ? ` (from ${formatBytes(receipt.inputBytes)})` : ''
-    add('files', `${counted(receipt.files, 'data file')}, ${formatBytes(receipt.bytes)}${from}`)
+    const deletes =
+      receipt.deleteFiles > 0 ? `, ${counted(receipt.deleteFiles, 'delete file')}` : ''
+    const size = `${formatBytes(receipt.bytes)}${deletes}${from}`
+    add('files', `${counted(receipt.files, 'data file')}, ${size}`)
   }
   if (receipt.buckets.length > 0) add('buckets', bucketsText(receipt))
   if (receipt.rounds.length > 1) add('rounds', roundsText(receipt))
@@ -53,7 +61,12 @@ export function renderReceipt(
   const cut = receipt.inputs.reduce((sum, input) => sum + input.valuesCut, 0)
   if (cut > 0) add('cut', `${counted(cut, 'value')} to microseconds, as declared`)
   if (receipt.rows > 0n) {
-    const rate = `${formatCount(rowsPerSecond(receipt))} rows/s`
+    const { upserts, deletes } = changesOf(receipt)
+    const changes = Math.round((upserts + deletes) / Math.max(receipt.seconds, 0.001))
+    const rate =
+      receipt.kind === 'log'
+        ? `${formatCount(rowsPerSecond(receipt))} rows/s`
+        : `${formatCount(changes)} changes/s`
     const bytes = receipt.inputBytes > 0 ? `, ${formatBytes(bytesPerSecond(receipt))}/s` : ''
     add('rate', `${rate}${bytes}`)
   }
@@ -100,6 +113,8 @@ export function roundJson(round: RoundReport): JsonObject {
     snapshot_id: round.snapshotId?.toString() ?? null,
     commit_id: round.commitId,
     rows: round.rows,
+    rows_deleted: round.rowsDeleted,
+    delete_files: round.deleteFiles,
     force_finished: round.forceFinished,
     attempts: round.attempts,
     outcome: round.outcome,
@@ -121,8 +136,39 @@ function inputJson(input: InputReport): JsonValue {
     position: input.position,
     already_there: input.alreadyThere,
     values_cut: input.valuesCut,
+    ...(input.changes === undefined
+      ? {}
+      : {
+          upserts: input.changes.upserts,
+          deletes: input.changes.deletes,
+          tombstones: input.changes.tombstones,
+        }),
     exactly_once: input.exactlyOnce,
   }
+}
+
+/** Changes for a primary-key table: what they come to in rows is said below. */
+function amountOf(receipt: Receipt): string {
+  if (receipt.kind === 'log') return counted(receipt.rows, 'record')
+  const { upserts, deletes } = changesOf(receipt)
+  return counted(upserts + deletes, 'change')
+}
+
+function changesText(receipt: Receipt): string {
+  const { upserts, deletes, tombstones } = changesOf(receipt)
+  const parts = [counted(upserts, 'upsert'), counted(deletes, 'delete')]
+  if (tombstones > 0) parts.push(counted(tombstones, 'tombstone'))
+  return parts.join(', ')
+}
+
+function changesOf(receipt: Receipt): ChangeCounts {
+  const sum = { upserts: 0, deletes: 0, tombstones: 0 }
+  for (const { changes } of receipt.inputs) {
+    sum.upserts += changes?.upserts ?? 0
+    sum.deletes += changes?.deletes ?? 0
+    sum.tombstones += changes?.tombstones ?? 0
+  }
+  return sum
 }
 
 function nothingToDo(receipt: Receipt): string {

@@ -116,8 +116,6 @@ export function unknownVariables(environment: Environment): readonly string[] {
 
 /** Variables of other commands and of secrets: none of them is a misspelt option. */
 const reserved = new Set([
-  'SLUICE_KV_ENGINE',
-  'SLUICE_STATE_DIR',
   ...['CATALOG_CREDENTIAL', 'CATALOG_TOKEN', 'FLUSS_USERNAME', 'FLUSS_PASSWORD'].flatMap((name) => [
     `SLUICE_${name}`,
     `SLUICE_${name}_FILE`,

@@ -12,6 +12,7 @@ import { readLocation } from './location.ts'
 import type { Problems } from './problems.ts'
 import { readS3Options } from './s3-options.ts'
 import { choice, type Given, type Settings, settingsOf, wholeNumber } from './settings.ts'
+import { readKeyedRequest } from './keyed-options.ts'
 import { readProperties } from './tier-properties.ts'
 import type { TierRequest } from './tier-request.ts'
 
@@ -49,6 +50,7 @@ export function readTierRequest(
   refuseLater(settings, problems)
   const buckets = read('buckets', readBuckets)
   const bucketKey = read('bucket-key', nonEmpty)
+  const keyed = readKeyedRequest(settings, around, problems)
   const schemaFile = read('schema', nonEmpty)
   const inputFormat = read('input-format', readInputFormat)
   const inputId = read('input-id', (value) => readInputId(value, inputs))
@@ -99,6 +101,7 @@ export function readTierRequest(
     shutdownTimeoutMs: request.shutdownTimeoutMs ?? 30_000,
     ...(buckets === undefined ? {} : { buckets }),
     ...(bucketKey === undefined ? {} : { bucketKey }),
+    ...keyed,
     ...(schemaFile === undefined ? {} : { schemaFile }),
     ...(columns === undefined || schemaFile !== undefined
       ? {}
@@ -256,16 +259,6 @@ function nonEmpty(value: Given): string {
 }
 
 function refuseLater(settings: Settings, problems: Problems): void {
-  const version = settings.get('format-version')
-  if (version !== undefined && version.text !== '2') {
-    problems.add(
-      'CONFIG_INVALID',
-      version.text === '3'
-        ? `${version.subject} 3 comes with primary-key tables, not in this version`
-        : `${version.subject} ${quoteValue(version.text)} is no Iceberg format version to write`,
-      { fix: 'leave it out: tables have format version 2' },
-    )
-  }
   const format = settings.get('lake-format')
   if (format !== undefined && format.text !== 'iceberg') {
     const known = format.text === 'paimon'

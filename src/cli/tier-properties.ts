@@ -1,3 +1,4 @@
+import { changelogKeys } from '../library/changelog-keys.ts'
 import { parseSize } from '../core/size.ts'
 import { didYouMean } from '../core/suggest.ts'
 import { escapeText, quoteValue } from '../core/text.ts'
@@ -51,6 +52,7 @@ const obeyed = [
   'table.datalake.freshness',
   'table.datalake.enabled',
   'table.datalake.format',
+  ...Object.values(changelogKeys),
   targetFileSize,
   'iceberg.write.parquet.compression-codec',
   'iceberg.write.parquet.compression-level',

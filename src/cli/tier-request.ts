@@ -1,5 +1,6 @@
 /** What `tier` is asked and what it answers, as the library defines them. */
 export type {
+  ChangeCounts,
   InputReport,
   Outcome,
   Receipt,

@@ -51,6 +51,9 @@ export type AskedDefinition = {
   readonly bucketCount?: number
   /** Null when no bucket key is asked for and none is ruled out. */
   readonly bucketKey?: string | undefined | null
+  /** Null when none is asked for and none is ruled out. */
+  readonly primaryKey?: readonly string[] | undefined | null
+  readonly formatVersion?: 2 | 3
 }
 
 /** How a fix speaks of a definition, by where it was written. */
@@ -58,6 +61,8 @@ export type DefinitionWords = {
   readonly table: string
   readonly buckets: string
   readonly bucketKey: string
+  readonly primaryKey: string
+  readonly formatVersion: string
   readonly columns: string
 }
 
@@ -65,6 +70,8 @@ export const commandWords: DefinitionWords = {
   table: 'another --table',
   buckets: '--buckets',
   bucketKey: '--bucket-key',
+  primaryKey: '--primary-key',
+  formatVersion: '--format-version',
   columns: 'leave the schema out',
 }
 
@@ -72,6 +79,8 @@ export const libraryWords: DefinitionWords = {
   table: 'name another table',
   buckets: 'buckets',
   bucketKey: 'bucketKey',
+  primaryKey: 'primaryKey',
+  formatVersion: 'formatVersion',
   columns: 'give the columns it has',
 }
 
@@ -105,7 +114,34 @@ export function requireSameDefinition(
       },
     )
   }
+  requireSameKey(name, existing, asked, words)
   if (fields !== undefined) requireSameFields(name, userFields(existing.fields), fields, words)
+}
+
+function requireSameKey(
+  name: string,
+  existing: LoadedTable,
+  { primaryKey = null, formatVersion }: AskedDefinition,
+  words: DefinitionWords,
+): void {
+  const [is, wanted] = [existing.primaryKey, primaryKey ?? []]
+  const isSame = is.length === wanted.length && is.every((column) => wanted.includes(column))
+  if (primaryKey !== null && !isSame) {
+    const has = is.length === 0 ? 'no primary key' : `primary key ${is.join(', ')}`
+    throw new SluiceError('TABLE_MISMATCH', `${name} exists with ${has}, and keeps it`, {
+      details: { table: name, existing: is, asked: primaryKey },
+      fix: `leave ${words.primaryKey} out, or ${words.table}`,
+    })
+  }
+  if (formatVersion === undefined || formatVersion === existing.formatVersion) return
+  throw new SluiceError(
+    'TABLE_MISMATCH',
+    `${name} exists in format version ${existing.formatVersion}, and keeps it`,
+    {
+      details: { table: name, existing: existing.formatVersion, asked: formatVersion },
+      fix: `leave ${words.formatVersion} out, or ${words.table}`,
+    },
+  )
 }
 
 function requireSameFields(

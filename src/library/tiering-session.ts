@@ -57,7 +57,7 @@ export type KvSessionOptions = {
 }
 
 /** Interface default of `kv.memory.size`. */
-const kvMemoryDefault = 440 * 2 ** 20
+export const kvMemoryDefault = 440 * 2 ** 20
 
 /** A lake table that this process fills from its own log. */
 export type SessionTable = {

@@ -90,6 +90,8 @@ export type CommitResult =
       readonly incarnation?: Incarnation
       /** The commit was found to have landed although its reply was lost. */
       readonly alreadyApplied: boolean
+      /** Of a primary-key table: rows that were taken away, by how many delete files. */
+      readonly deleted?: { readonly rows: bigint; readonly files: number }
     }
   /** Nothing had to be committed: no bucket moved. */
   | { readonly kind: 'nothing' }

@@ -126,18 +126,24 @@ const refusals: Readonly<Record<string, Case>> = {
   fix    put them in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
     code: 'LOCATION_REFUSED',
   },
-  'a primary key': {
-    args: [...tierIds, '--primary-key', 'id'],
+  'equality deletes': {
+    args: [...tierIds, '--primary-key', 'id', '--delete-mode', 'equality'],
     exit: 2,
-    says: `error: --primary-key comes with primary-key tables, not in this version
-  fix    leave it out: the table is then a log table`,
+    says: `error: --delete-mode comes with equality deletes, not in this version
+  fix    leave it out: rows are deleted by their position`,
     code: 'CONFIG_INVALID',
   },
-  'format version 3': {
-    args: [...tierIds, '--format-version', '3'],
+  'a primary key that is no column': {
+    args: [...tierIds, '--primary-key', 'idd'],
     exit: 2,
-    says: `error: --format-version 3 comes with primary-key tables, not in this version
-  fix    leave it out: tables have format version 2`,
+    says: `error: primary key "idd" is not a column. Did you mean "id"?`,
+    code: 'SCHEMA_UNSUPPORTED',
+  },
+  'changes without a primary key': {
+    args: [...tierIds, '--cdc', 'debezium'],
+    exit: 2,
+    says: `error: --cdc debezium: default.ids has no primary key, and changes need one
+  fix    --primary-key id`,
     code: 'CONFIG_INVALID',
   },
 }

@@ -15,7 +15,8 @@ import type { IngestContext } from './ingest-input.ts'
 import { lakeNotes } from './lake-notes.ts'
 import { Quarantine } from './quarantine.ts'
 import { readInputs } from './read-inputs.ts'
-import type { ReceiptBuilder } from './receipt-builder.ts'
+import { type ReceiptBuilder, recordsBefore } from './receipt-builder.ts'
+import { kvSession } from './kv-session.ts'
 import type { Target } from './target.ts'
 import type { Receipt, TierHooks, TierRequest } from './tier-types.ts'
 
@@ -62,6 +63,7 @@ export class Attempt {
         ...dividedMemory(request.memoryBytes),
         readers: request.readers,
         ...(request.encoder === undefined ? {} : { encoder: request.encoder }),
+        ...(request.kv === undefined ? {} : { kv: kvSession(request.kv) }),
       },
       ports,
     )
@@ -95,6 +97,7 @@ export class Attempt {
       this.#stop.abort()
       await this.#job?.stop(0)
       this.#session.close()
+      await this.#session.closeStores()
     }
   }
 
@@ -162,6 +165,7 @@ export class Attempt {
       waiting: this.#target.waiting,
       fields: this.#target.definition.schema.fields,
       bucketKey: this.#target.definition.bucketKey,
+      primaryKey: this.#target.definition.primaryKey,
       progress: () => ({
         committed: this.#receipt.rows,
         round: this.#receipt.rounds.at(-1)?.round ?? opened.resumed?.round ?? 0,
@@ -244,11 +248,11 @@ export class Attempt {
   }
 
   /** Said once there is something new: a run that adds nothing fences nobody. */
-  #tellResuming({ held, resumed, version }: SessionTable): void {
+  #tellResuming(opened: SessionTable): void {
+    const { held, resumed, version } = opened
     if (this.#isResumingTold || !held.fenceFirst || resumed === undefined) return
     this.#isResumingTold = true
-    let records = 0n
-    for (const { origin, end } of resumed.buckets.values()) records += end - origin
+    const records = recordsBefore(opened)
     const fenced = version.claim?.token.incarnation
     this.#hooks.onEvent({
       event: 'resuming',

@@ -1,11 +1,11 @@
-import { basename } from 'node:path'
 import { errorCodes, isSluiceError, type SluiceError } from '../../core/errors.ts'
 import { counted } from '../../core/text.ts'
 import type { EmbeddedSource } from '../../source/embedded/embedded-source.ts'
 import type { InputBatch, InputReader } from '../../source/ingest/input.ts'
-import type { InputProgress } from '../../source/ports.ts'
 import type { SessionTable } from '../tiering-session.ts'
 import { explainChanged } from './mended-input.ts'
+import { appendChanges } from './append-changes.ts'
+import { appendRecords } from './append-records.ts'
 import { openSource, type OpenedInput, type SourceContext } from './open-source.ts'
 import { orStopped } from './or-stopped.ts'
 import type { Quarantine } from './quarantine.ts'
@@ -38,6 +38,7 @@ export async function ingestInput(context: IngestContext, path: string): Promise
   let alreadyThere = records
   let last = input.progress
   let losses = 0
+  let [upserts, deletes, tombstones] = [0, 0, 0]
   let refused: SluiceError | undefined
   try {
     for (;;) {
@@ -48,28 +49,20 @@ export async function ingestInput(context: IngestContext, path: string): Promise
       }
       if (batch === undefined) break
       await context.quarantine.keep({ id: input.id, name: input.name }, batch.bad)
-      const mark = markOf(input, batch)
-      const append = context.source.append(context.opened.table.id, batch.records, {
-        input: {
-          id: input.id,
-          name: mark.name,
-          position: mark.position,
-          ...(mark.digest === undefined ? {} : { digest: mark.digest }),
-          blocks: mark.blocks,
-          ...(mark.notes === undefined ? {} : { notes: mark.notes }),
-          startOrdinal: batch.startRecord,
-          startPosition: '0',
-        },
-        signal: context.signal,
-      })
-      const result = await unlessStopped(append, context.signal)
-      if (result === undefined) break
+      const append = context.primaryKey === undefined ? appendRecords : appendChanges
+      const taken = await unlessStopped(append(context, input, batch, records), context.signal)
+      if (taken === undefined) break
+      const { mark, result } = taken
       records = mark.records
       alreadyThere += BigInt(result.alreadyThere)
       losses += batch.precisionLosses
+      upserts += result.upserts ?? 0
+      deletes += result.deletes ?? 0
+      tombstones += batch.changes?.tombstones ?? 0
       last = mark
       tell(context, input, records)
-      if (batch.ended || context.signal.aborted) break
+      refused = taken.refused
+      if (refused !== undefined || batch.ended || context.signal.aborted) break
     }
   } finally {
     const closed = input.reader.close()
@@ -87,6 +80,7 @@ export async function ingestInput(context: IngestContext, path: string): Promise
       position: last?.position ?? '0',
       alreadyThere,
       valuesCut: losses,
+      ...(context.primaryKey === undefined ? {} : { changes: { upserts, deletes, tombstones } }),
       exactlyOnce: input.isReplayable,
     },
     notes: notesOf(input, losses),
@@ -120,28 +114,6 @@ async function unlessStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<
 /** Whether an error says that an input, or the table it is for, does not let it be read on. */
 export function isOfInput(error: unknown): error is SluiceError {
   return isSluiceError(error) && [2, 3].includes(errorCodes[error.code].exit)
-}
-
-/** Where the input is once `batch` is in. */
-function markOf(input: OpenedInput, batch: InputBatch): InputProgress {
-  // An Arrow stream has no digest.
-  const digest = batch.digest()
-  return {
-    name: basename(input.name),
-    position: String(batch.endPosition),
-    records: batch.startRecord + BigInt(batch.records.length),
-    ...(digest === '' ? {} : { digest }),
-    ...(batch.blocks === undefined ? {} : { blocks: batch.blocks }),
-    extra: new Map(),
-    ...(batch.endedWithoutNewline || input.isWhole
-      ? {
-          notes: {
-            ...(batch.endedWithoutNewline ? { endedWithoutNewline: 'true' } : {}),
-            ...(input.isWhole ? { whole: 'true' } : {}),
-          },
-        }
-      : {}),
-  }
 }
 
 function tell(context: IngestContext, input: OpenedInput, records: bigint): void {

@@ -41,6 +41,7 @@ export type SourceContext = {
   readonly name: string
   readonly fields: readonly Field[]
   readonly bucketKey: string | undefined
+  readonly primaryKey: readonly string[] | undefined
   readonly hooks: TierHooks
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -88,6 +89,8 @@ export async function openSource(context: SourceContext, path: string): Promise<
       table: context.name,
       fields: context.fields,
       ...(context.bucketKey === undefined ? {} : { bucketKey: context.bucketKey }),
+      ...(context.primaryKey === undefined ? {} : { primaryKey: context.primaryKey }),
+      ...(request.changes === undefined ? {} : { changes: request.changes }),
     },
     format,
     csv: csvOptions(request),

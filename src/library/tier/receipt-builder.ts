@@ -1,6 +1,7 @@
 import type { InputReport, Receipt, RoundReport } from './tier-types.ts'
 import type { RoundReport as JobRound } from '../../sink/job/events.ts'
 import type { SessionTable } from '../tiering-session.ts'
+import type { LoadedTable } from '../../catalog/ports.ts'
 import type { BucketEnds } from '../../source/ports.ts'
 
 /** Collects what a run did, for its receipt. */
@@ -12,6 +13,8 @@ export class ReceiptBuilder {
   files = 0
   bytes = 0
   rows = 0n
+  rowsDeleted = 0n
+  deleteFiles = 0
   #snapshotId: bigint | undefined
 
   addRound(report: JobRound): RoundReport {
@@ -22,6 +25,8 @@ export class ReceiptBuilder {
       snapshotId: report.snapshotId,
       commitId: report.commitId ?? '',
       rows: report.rows,
+      rowsDeleted: report.rowsDeleted,
+      deleteFiles: report.deleteFiles,
       forceFinished: report.forceFinished,
       attempts: report.attempts,
       outcome: 'committed',
@@ -31,6 +36,8 @@ export class ReceiptBuilder {
     this.files += report.files
     this.bytes += Number(report.bytes)
     this.rows += report.rows
+    this.rowsDeleted += report.rowsDeleted
+    this.deleteFiles += report.deleteFiles
     this.#snapshotId = report.snapshotId
     return round
   }
@@ -48,19 +55,18 @@ export class ReceiptBuilder {
   }): Receipt {
     const { opened } = at
     const before = opened.resumed?.buckets
-    let rowsBefore = 0n
-    for (const { origin, end } of before?.values() ?? []) rowsBefore += end - origin
     const { table } = opened.version
     return {
       ok: at.error === undefined,
       table: at.name,
+      kind: opened.table.kind,
       tableUuid: table.uuid,
       created: this.created,
       warehouse: at.warehouse,
       snapshotId: this.#snapshotId ?? table.head,
       rows: this.rows,
-      rowsBefore,
-      rowsDeleted: 0n,
+      rowsBefore: recordsBefore(opened),
+      rowsDeleted: this.rowsDeleted,
       quarantined: at.quarantined,
       quarantineFile: at.quarantined === 0 ? undefined : at.quarantineFolder,
       inputs: this.inputs,
@@ -68,7 +74,7 @@ export class ReceiptBuilder {
         .sort(([a], [b]) => a - b)
         .map(([bucket, end]) => ({ bucket, start: before?.get(bucket)?.end ?? 0n, end })),
       files: this.files,
-      deleteFiles: 0,
+      deleteFiles: this.deleteFiles,
       bytes: this.bytes,
       inputBytes: this.inputs.reduce((sum, input) => sum + input.bytes, 0),
       rounds: this.rounds,
@@ -78,4 +84,21 @@ export class ReceiptBuilder {
       error: at.error,
     }
   }
+}
+
+/** What the lake held when it was opened: records of a log, live rows of a primary-key table. */
+export function recordsBefore({ table, resumed, version }: SessionTable): bigint {
+  if (table.kind === 'primary-key') return liveRows(version.table)
+  let records = 0n
+  for (const { origin, end } of resumed?.buckets.values() ?? []) records += end - origin
+  return records
+}
+
+function liveRows({ head, snapshots }: LoadedTable): bigint {
+  const summary = head === undefined ? undefined : snapshots.get(head)?.summary
+  const total = (key: string): bigint => {
+    const text = summary?.get(key) ?? ''
+    return /^\d{1,18}$/.test(text) ? BigInt(text) : 0n
+  }
+  return total('total-records') - total('total-position-deletes')
 }

@@ -3,15 +3,17 @@ import type { LakeTable, LoadedTable } from '../../catalog/ports.ts'
 import { folderOfPart } from '../../catalog/iceberg/location.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { parseDuration } from '../../core/duration.ts'
-import { bucketKeyProblem, checkSchema } from '../../core/schema/check-schema.ts'
+import { checkSchema } from '../../core/schema/check-schema.ts'
 import { formatType } from '../../core/schema/format-type.ts'
 import { parseSchemaFile, type SchemaFile } from '../../core/schema/schema-file.ts'
 import { formatTableName } from '../../core/table-name.ts'
 import { checkInput } from '../../source/ingest/check-input.ts'
 import type { InputBytes } from '../../source/ingest/input-bytes.ts'
 import { detectFormat } from '../../source/ingest/input-format.ts'
+import type { Field } from '../../core/schema/types.ts'
 import type { SourceTable } from '../../source/ports.ts'
 import type { OpenedLake } from '../open-lake.ts'
+import { checkChangelog, type Keys, keysOf, withKey } from '../primary-key.ts'
 import {
   columnsToFields,
   freshnessKey,
@@ -29,7 +31,7 @@ export type Target = {
   readonly name: string
   readonly lake: LakeTable
   readonly created: boolean
-  readonly definition: Pick<SourceTable, 'schema' | 'bucketCount' | 'bucketKey'>
+  readonly definition: Pick<SourceTable, 'schema' | 'bucketCount' | 'bucketKey' | 'primaryKey'>
   readonly freshnessMs: number
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly notes: readonly string[]
@@ -61,24 +63,22 @@ export async function openTarget(
     await closeFile(first)
     return existingTarget(request, existing, await existing.load(), declared, waiting)
   }
+  const name = formatTableName(request.table)
+  const asked = keysAsked(request, declared)
+  requireKey(name, request, asked.primaryKey)
   const learned =
     declared === undefined
-      ? await learnFields(first, request)
-      : { fields: declared.fields, notes: [] }
-  const name = formatTableName(request.table)
+      ? await learnFields(first, request, asked.primaryKey)
+      : { fields: withKey(declared.fields, asked.primaryKey), notes: [] }
   checkSchema(learned.fields, name)
-  const bucketKey = request.bucketKey ?? onlyKey(declared)
-  if (bucketKey !== undefined) {
-    const problem = bucketKeyProblem(learned.fields, bucketKey)
-    if (problem !== undefined) throw new SluiceError('SCHEMA_UNSUPPORTED', problem)
-  }
+  const keys = keysOf(learned.fields, asked, '--bucket-key')
+  requireNoOperation(name, request, learned.fields)
   if (first !== undefined && declared !== undefined) {
-    const target = { table: name, fields: learned.fields }
     await checkInput({
       bytes: first,
       format: await detectFormat(first, request.inputFormat),
       csv: csvOptions(request),
-      target: bucketKey === undefined ? target : { ...target, bucketKey },
+      target: { table: name, fields: learned.fields, ...keys },
     })
   }
   await closeFile(first)
@@ -87,12 +87,14 @@ export async function openTarget(
     ...request.properties,
     ...declaredProperty(learned.fields),
   ])
+  if (keys.primaryKey !== undefined) checkChangelog(properties, learned.fields)
   const { table, created } = await lake.catalog.create({
     name: request.table,
     schema: { fields: learned.fields },
     bucketCount: request.buckets ?? declared?.bucketCount ?? bucketsDefault,
     properties,
-    ...(bucketKey === undefined ? {} : { bucketKey }),
+    ...keys,
+    ...(request.formatVersion === undefined ? {} : { formatVersion: request.formatVersion }),
   })
   const loaded = await table.load()
   const target = existingTarget(request, table, loaded, declared, waiting)
@@ -108,13 +110,19 @@ function existingTarget(
 ): Target {
   const name = formatTableName(request.table)
   const bucketCount = request.buckets ?? declared?.bucketCount
-  const bucketKey = request.bucketKey ?? onlyKey(declared)
+  const { primaryKey, bucketKey } = keysAsked(request, declared)
+  const { formatVersion } = request
   requireSameDefinition(name, loaded, {
-    ...(declared === undefined ? {} : { fields: declared.fields }),
+    ...(declared === undefined ? {} : { fields: withKey(declared.fields, primaryKey) }),
     ...(bucketCount === undefined ? {} : { bucketCount }),
     bucketKey: bucketKey ?? null,
+    primaryKey: primaryKey ?? null,
+    ...(formatVersion === undefined ? {} : { formatVersion }),
   })
   const fields = declaredFields(loaded)
+  const key = loaded.primaryKey.length === 0 ? undefined : loaded.primaryKey
+  requireKey(name, request, key)
+  requireNoOperation(name, request, fields)
   return {
     name,
     lake: table,
@@ -123,6 +131,7 @@ function existingTarget(
       schema: { fields },
       bucketCount: loaded.bucketCount,
       bucketKey: loaded.bucketKey,
+      ...(key === undefined ? {} : { primaryKey: key }),
     },
     freshnessMs: freshnessFor(request, loaded),
     columns: fields.map((field) => ({ name: field.name, type: formatType(field.type) })),
@@ -156,14 +165,46 @@ async function readSchemaFile(path: string): Promise<string> {
   }
 }
 
-function onlyKey(declared: SchemaFile | undefined): string | undefined {
-  if (declared?.primaryKey !== undefined && declared.primaryKey.length > 0) {
-    throw new SluiceError(
-      'SCHEMA_UNSUPPORTED',
-      'primary_key: primary-key tables come with a later version',
-      { fix: 'leave primary_key out: a log table keeps every record' },
-    )
+/** The keys that the command names, else those of the schema file. */
+function keysAsked(request: TierRequest, declared: SchemaFile | undefined): Keys {
+  const bucketKey = request.bucketKey ?? onlyBucketKey(declared)
+  const primaryKey = request.primaryKey ?? declared?.primaryKey
+  return {
+    ...(bucketKey === undefined ? {} : { bucketKey }),
+    ...(primaryKey === undefined || primaryKey.length === 0 ? {} : { primaryKey }),
   }
+}
+
+/** Changes are of keys. */
+function requireKey(
+  name: string,
+  { changes }: TierRequest,
+  primaryKey: readonly string[] | undefined,
+): void {
+  if (changes === undefined || changes.kind === 'upserts' || primaryKey !== undefined) return
+  const option = changes.kind === 'debezium' ? '--cdc debezium' : `--op-column ${changes.column}`
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `${option}: ${name} has no primary key, and changes need one`,
+    { fix: '--primary-key id' },
+  )
+}
+
+function requireNoOperation(
+  name: string,
+  { changes }: TierRequest,
+  fields: readonly Field[],
+): void {
+  if (changes?.kind !== 'op-column') return
+  if (!fields.some((field) => field.name === changes.column)) return
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `--op-column ${changes.column}: it is a column of ${name}, and operations are not stored`,
+    { fix: 'take it out of the schema' },
+  )
+}
+
+function onlyBucketKey(declared: SchemaFile | undefined): string | undefined {
   if (declared?.partitionKey !== undefined && declared.partitionKey.length > 0) {
     throw new SluiceError(
       'SCHEMA_UNSUPPORTED',

@@ -1,6 +1,15 @@
 import type { Journal } from '../../core/ports.ts'
 import type { TableName } from '../../catalog/ports.ts'
+import type { ChangeForm } from '../../source/ingest/input.ts'
 import type { S3Options } from '../../catalog/store/s3-client.ts'
+
+export type KvRequest = {
+  readonly engine: 'memory' | 'rocksdb'
+  /** For a folder of each table. */
+  readonly stateFolder: string
+  /** Of all stores together; absent: 440 MiB. */
+  readonly memoryBytes?: number
+}
 
 /** What one `sluice tier` is asked to do, checked as far as that goes without reading anything. */
 export type TierRequest = {
@@ -14,6 +23,14 @@ export type TierRequest = {
   /** Absent: 4 for a new table, whatever it is for an existing one. */
   readonly buckets?: number
   readonly bucketKey?: string
+  /** Absent: a log table, or what an existing table has. */
+  readonly primaryKey?: readonly string[]
+  /** How records say what they change; absent where each is a row. */
+  readonly changes?: ChangeForm
+  /** Absent: 2, or what an existing table has. */
+  readonly formatVersion?: 2 | 3
+  /** Where primary-key tables keep their rows; in memory unless given. */
+  readonly kv?: KvRequest
   readonly schemaFile?: string
   /** Column name to Fluss type, from the configuration. */
   readonly columns?: ReadonlyMap<string, string>
@@ -93,10 +110,20 @@ export type RoundReport = {
   readonly snapshotId: bigint | undefined
   readonly commitId: string
   readonly rows: bigint
+  /** Rows of the lake that the round took away, those it replaced included. */
+  readonly rowsDeleted: bigint
+  readonly deleteFiles: number
   readonly forceFinished: boolean
   readonly attempts: number
   readonly outcome: Outcome
   readonly seconds: number
+}
+
+export type ChangeCounts = {
+  readonly upserts: number
+  readonly deletes: number
+  /** Records that are no change. */
+  readonly tombstones: number
 }
 
 export type InputReport = {
@@ -108,6 +135,8 @@ export type InputReport = {
   readonly alreadyThere: bigint
   /** Values cut to microseconds, as their column allows. */
   readonly valuesCut: number
+  /** Of a primary-key table: what the records came to. */
+  readonly changes?: ChangeCounts
   readonly exactlyOnce: boolean
 }
 
@@ -115,12 +144,14 @@ export type InputReport = {
 export type Receipt = {
   readonly ok: boolean
   readonly table: string
+  readonly kind: 'log' | 'primary-key'
   readonly tableUuid: string | undefined
   readonly created: boolean
   readonly warehouse: string
   readonly snapshotId: bigint | undefined
   readonly rows: bigint
   readonly rowsBefore: bigint
+  /** With `rowsBefore` and `rows`: how many rows there are now. */
   readonly rowsDeleted: bigint
   readonly quarantined: number
   readonly quarantineFile: string | undefined

@@ -1,6 +1,7 @@
+import type { LoadedTable } from '../../catalog/ports.ts'
 import type { ObjectStore } from '../../catalog/store/object-store.ts'
 import { SluiceError } from '../../core/errors.ts'
-import type { Bucket, CommitId, Millis, Offset, TableId } from '../../core/ids.ts'
+import type { Bucket, CommitId, Millis, Offset, SnapshotId, TableId } from '../../core/ids.ts'
 import { check, unreachable } from '../../core/never.ts'
 import type { IdSource } from '../../core/ports.ts'
 import type { LogSource } from '../../source/ports.ts'
@@ -230,6 +231,7 @@ async function commitRound(
         commitId: id,
         incarnation: token.incarnation,
         alreadyApplied: end.alreadyApplied,
+        ...(held.upserts === undefined ? {} : { deleted: deletedBy(end.version, snapshotOf(id)) }),
       }
     }
     case 'rejected':
@@ -237,6 +239,19 @@ async function commitRound(
       return end
     default:
       return unreachable(end)
+  }
+}
+
+/** What the summary of a commit says: a vector that stands for an older one takes its rows over. */
+function deletedBy(
+  landed: LoadedTable,
+  id: SnapshotId,
+): { readonly rows: bigint; readonly files: number } {
+  const summary = landed.snapshots.get(id)?.summary
+  const count = (key: string): bigint => BigInt(summary?.get(key) ?? '0')
+  return {
+    rows: count('added-position-deletes') - count('removed-position-deletes'),
+    files: Number(count('added-delete-files')),
   }
 }
 

@@ -54,6 +54,8 @@ export function reportRound(
     round: committed.round,
     snapshotId: committed.snapshotId,
     rows: round.results.reduce((sum, result) => sum + BigInt(result.rows), 0n),
+    rowsDeleted: committed.deleted?.rows ?? 0n,
+    deleteFiles: committed.deleted?.files ?? 0,
     files: files.length,
     bytes: files.reduce((sum, file) => sum + BigInt(file.bytes), 0n),
     attempts: committed.attempts,

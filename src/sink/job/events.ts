@@ -10,6 +10,9 @@ export type RoundReport = {
   readonly round: number
   readonly snapshotId: SnapshotId
   readonly rows: bigint
+  /** Rows of the lake that the round took away, those it replaced included. */
+  readonly rowsDeleted: bigint
+  readonly deleteFiles: number
   /** The round was cut at its ceiling, or by a stop of the job. */
   readonly forceFinished: boolean
   /** From assignment to commit. */

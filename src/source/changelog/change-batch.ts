@@ -9,6 +9,8 @@ export const changeOp = {
    * are one update; otherwise it deletes.
    */
   before: 2,
+  /** Nothing: a change that was refused, which keeps its place among those of its input. */
+  none: 3,
 } as const
 
 /** Changes in order, with the columns of the table. Of a delete only the key's columns count. */

@@ -28,6 +28,7 @@ export function keyText(key: Uint8Array): string {
 
 /** Which keys have to be looked up before the changes can be applied. */
 export function needsRow(batch: ChangeBatch, options: ChangelogOptions, row: number): boolean {
+  if (batch.ops[row] === changeOp.none) return false
   if (options.image === 'full' || options.engine.kind !== 'last_row') return true
   return batch.ops[row] !== changeOp.upsert || batch.kept !== undefined
 }
@@ -70,7 +71,7 @@ export function applyChanges(
         out.upsert(row, old, options)
         writes.set(text, { key, row })
       }
-    } else if (!isPaired && options.deletes !== 'ignore') {
+    } else if (!isPaired && ops[at] !== changeOp.none && options.deletes !== 'ignore') {
       if (options.deletes === 'disable') throw refusedDelete(at)
       if (old !== undefined) {
         out.add(changeType.delete, old)

@@ -1,3 +1,4 @@
+import { changeType } from '../../core/change-type.ts'
 import {
   batchBytes,
   type Column,
@@ -59,6 +60,9 @@ export type AppendResult = {
   readonly appended: number
   /** Records of a replay that the lake has already; they took none. */
   readonly alreadyThere: number
+  /** Of a primary-key table: rows that came or changed, and rows that went. */
+  readonly upserts?: number
+  readonly deletes?: number
 }
 
 /** An append that is checked and waits for room. */
@@ -222,7 +226,14 @@ export class EmbeddedTable {
       .map(({ bucket, end }, index) => ({ bucket, start: starts[index] ?? end, end }))
       .filter(({ start, end }) => start < end)
     const alreadyThere = parts.reduce((sum, { skipped }) => sum + skipped, 0)
-    return { ranges, appended: given - alreadyThere, alreadyThere }
+    let [upserts, deletes] = [0, 0]
+    for (const { changelog } of parts) {
+      for (const change of changelog.changes) {
+        if (change === changeType.delete) deletes += 1
+        else if (change !== changeType.updateBefore) upserts += 1
+      }
+    }
+    return { ranges, appended: given - alreadyThere, alreadyThere, upserts, deletes }
   }
 
   /** Bucket of each change. @throws SluiceError RECORD_REFUSED naming the first that does not fit. */

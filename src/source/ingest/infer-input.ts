@@ -1,5 +1,7 @@
 import { SluiceError } from '../../core/errors.ts'
 import type { ColumnBatch } from '../../core/columns/column.ts'
+import { checkSchema } from '../../core/schema/check-schema.ts'
+import type { Field } from '../../core/schema/types.ts'
 import { type Inferred, inferFields } from '../../core/schema/infer.ts'
 import {
   newObserved,
@@ -11,7 +13,8 @@ import {
 import { csvShape, type CsvShape } from './csv-header.ts'
 import { CsvParser, type CsvSink } from './csv-parser.ts'
 import type { CsvScanner } from './csv-scanner.ts'
-import type { BadRecord, CsvOptions, InputFormat } from './input.ts'
+import { ChangeObserver } from './infer-changes.ts'
+import type { BadRecord, ChangeForm, CsvOptions, InputFormat } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
 import { isText, stemOf } from './input-format.ts'
 import type { JsonCursor } from './json-cursor.ts'
@@ -37,6 +40,8 @@ export type InferOptions = {
   /** By default 10,000 records, and never more than 16 MiB and one record unless `all`. */
   readonly sampleRecords?: number | 'all'
   readonly primaryKey?: readonly string[]
+  /** How records say what they change; they are rows unless given. */
+  readonly changes?: ChangeForm
 }
 
 /**
@@ -52,13 +57,18 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
   }
   const shape = format === 'csv' ? await csvShape(bytes, options.csv ?? {}) : undefined
   let root = newObserved()
-  let sampled = await observe(options, parserOf(root, shape), 0)
+  let changes = observerOf(root, options)
+  let sampled = await observe(options, parserOf(root, shape, changes), 0)
   while (sampled.records === 0 && sampled.isCut && sampled.bytes < firstRecordBytes) {
     root = newObserved()
+    changes = observerOf(root, options)
     const bytesMin = Math.min(2 * Math.max(sampled.bytes, sampleBytes), firstRecordBytes)
-    sampled = await observe(options, parserOf(root, shape), bytesMin)
+    sampled = await observe(options, parserOf(root, shape, changes), bytesMin)
   }
   if (sampled.records === 0) throw nothingToLearnFrom(bytes.name, shape, sampled.firstBad)
+  const declared = changes?.connectFields
+  if (declared !== undefined)
+    return { fields: withKey(declared, primaryKey, bytes.name), notes: [] }
   return inferFields(root, {
     input: bytes.name,
     form: format === 'csv' ? 'csv' : 'json',
@@ -78,7 +88,7 @@ function nothingToLearnFrom(
       fix: 'declare the columns with --schema',
     })
   }
-  const { line, place, reason, raw } = firstBad
+  const { line, place, reason, raw, fix } = firstBad
   const isPretty = shape === undefined && Buffer.from(raw).toString('latin1').trim() === '{'
   return new SluiceError(
     'INPUT_UNREADABLE',
@@ -89,14 +99,37 @@ function nothingToLearnFrom(
       where: placeText(name, place),
       fix: isPretty
         ? `jq -c . ${name} | npx sluice tier - --input-id ${stemOf(name)} …`
-        : 'correct the line and run the same command again',
+        : (fix ?? 'correct the line and run the same command again'),
       details: { input: name, line: place.line, column: place.column, byte: place.byte },
     },
   )
 }
 
-function parserOf(root: Observed, shape: CsvShape | undefined): RecordParser {
-  if (shape === undefined) return new NdjsonParser(new JsonObserver(root))
+/** Columns that a Connect schema gives: all nullable but those of the key. */
+function withKey(
+  fields: readonly Field[],
+  primaryKey: readonly string[] | undefined,
+  name: string,
+): readonly Field[] {
+  checkSchema(fields, name)
+  return fields.map((field) =>
+    primaryKey?.includes(field.name) === true
+      ? { ...field, type: { ...field.type, nullable: false } }
+      : field,
+  )
+}
+
+function observerOf(root: Observed, { changes }: InferOptions): ChangeObserver | undefined {
+  if (changes === undefined || changes.kind === 'upserts') return undefined
+  return new ChangeObserver(root, changes, observeValue)
+}
+
+function parserOf(
+  root: Observed,
+  shape: CsvShape | undefined,
+  changes: ChangeObserver | undefined,
+): RecordParser {
+  if (shape === undefined) return new NdjsonParser(changes ?? new JsonObserver(root))
   const { delimiter, hasHeader } = shape
   return new CsvParser(new CsvObserver(root, shape), { delimiter, skipHeader: hasHeader })
 }

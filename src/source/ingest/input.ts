@@ -1,5 +1,7 @@
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import type { Field } from '../../core/schema/types.ts'
+import type { SluiceError } from '../../core/errors.ts'
+import type { KeptColumns } from '../changelog/change-batch.ts'
 import type { BlockDigests } from '../ports.ts'
 
 export const inputFormats = ['ndjson', 'csv', 'parquet', 'arrow'] as const
@@ -47,6 +49,44 @@ export type InputTarget = {
   readonly fields: readonly Field[]
   /** Column whose hash is the bucket: a record whose value there is null or empty has none. */
   readonly bucketKey?: string
+  /** Columns of the primary key; its records are changes then. */
+  readonly primaryKey?: readonly string[]
+  /** How a record says what it changes; `upserts` unless given. */
+  readonly changes?: ChangeForm
+}
+
+/** How the records of a primary-key table's input say what they do. */
+export type ChangeForm =
+  /** They do not: each is the new row of its key. */
+  | { readonly kind: 'upserts' }
+  /** A column has the operation, and is not stored. */
+  | { readonly kind: 'op-column'; readonly column: string }
+  /** Debezium envelopes, with the rows before and after. */
+  | { readonly kind: 'debezium' }
+
+/** What the records of a batch do. One record may be no change, or two. */
+export type InputChanges = {
+  /** One `changeOp` for each of the batch's `records`, which are changes. */
+  readonly ops: Uint8Array
+  readonly kept?: KeptColumns
+  /** Records that are no change. */
+  readonly tombstones: number
+  /**
+   * For a change that could be read and not be made: its record becomes a bad one.
+   * @param row Of the change.
+   */
+  refuse(row: number, reason: string): RefusedChange
+}
+
+export type RefusedChange = {
+  readonly bad: BadRecord
+  /** The changes `[first, end)` are of the record. */
+  readonly first: number
+  readonly end: number
+  /** What the run ends with; undefined where the record is set aside. */
+  readonly error: SluiceError | undefined
+  /** Everything before the record. */
+  readonly before: Pick<InputBatch, 'endPosition' | 'digest' | 'blocks'>
 }
 
 /** A record that was set aside; it takes no place among the records. */
@@ -59,12 +99,15 @@ export type BadRecord = {
   readonly byte: bigint
   readonly code: 'RECORD_REFUSED'
   readonly reason: string
+  readonly fix?: string
   /** The record as read, without its newline. */
   readonly raw: Uint8Array
 }
 
 export type InputBatch = {
   readonly records: ColumnBatch
+  /** Of an input whose records are changes that say what they do. */
+  readonly changes?: InputChanges
   /** Ordinal of the first record, counted from 0 at the start of the input. */
   readonly startRecord: bigint
   readonly startPosition: bigint

@@ -4,11 +4,19 @@ import { RecordFault, shown } from './record-fault.ts'
 import { appendNumber, appendPlain, appendString, type Refusal } from './scalar-values.ts'
 import type { ObjectNode, ScalarNode, ValueNode } from './value-node.ts'
 
+/** Reads the value at the cursor into a node. */
+export type ReadNode = (cursor: JsonCursor, node: ValueNode, table: string) => void
+
 /**
  * Reads the object at the cursor into the builders of `object`, each field once. A field that is not
  * there becomes null. Throws a `RecordFault` and leaves builders half filled: the caller truncates.
  */
-export function readObject(cursor: JsonCursor, object: ObjectNode, table: string): void {
+export function readObject(
+  cursor: JsonCursor,
+  object: ObjectNode,
+  table: string,
+  read: ReadNode = readValue,
+): void {
   if (cursor.skipSpace() !== 123) throw cursor.unexpected('an object')
   const start = cursor.at
   cursor.enter()
@@ -29,7 +37,7 @@ export function readObject(cursor: JsonCursor, object: ObjectNode, table: string
         seen[index] = stamp
         count += 1
         expected = index + 1
-        readValue(cursor, field, table)
+        read(cursor, field, table)
       }
       const byte = cursor.skipSpace()
       if (byte === 125) break
@@ -84,16 +92,17 @@ function readScalar(cursor: JsonCursor, node: ScalarNode, byte: number, table: s
   if (why !== undefined) throw refusal(cursor, node, at, why, table)
 }
 
-function readArray(
+export function readArray(
   cursor: JsonCursor,
   node: ValueNode & { readonly kind: 'array' },
   table: string,
+  read: ReadNode = readValue,
 ): void {
   if (cursor.skipSpace() !== 91) throw refusal(cursor, node, cursor.at, '', table)
   cursor.enter()
   if (cursor.skipSpace() !== 93) {
     for (;;) {
-      readValue(cursor, node.element, table)
+      read(cursor, node.element, table)
       const byte = cursor.skipSpace()
       if (byte === 93) break
       if (byte !== 44) throw cursor.unexpected('"," or "]"')
@@ -104,10 +113,11 @@ function readArray(
   node.builder.close()
 }
 
-function readMap(
+export function readMap(
   cursor: JsonCursor,
   node: ValueNode & { readonly kind: 'map' },
   table: string,
+  read: ReadNode = readValue,
 ): void {
   if (cursor.skipSpace() !== 123) throw refusal(cursor, node, cursor.at, '', table)
   cursor.enter()
@@ -125,7 +135,7 @@ function readMap(
       const why = appendPlain(node.key, cursor.text, cursor.textFrom, cursor.textTo, cursor)
       if (why !== undefined) throw refusal(cursor, node.key, at, why, table)
       cursor.expect(58, '":"')
-      readValue(cursor, node.value, table)
+      read(cursor, node.value, table)
       const byte = cursor.skipSpace()
       if (byte === 125) break
       if (byte !== 44) throw cursor.unexpected('"," or "}"')
@@ -137,7 +147,7 @@ function readMap(
 }
 
 /** Scans the name at the cursor; which field it is, or -1. Mostly the one after the last one. */
-function fieldAt(cursor: JsonCursor, object: ObjectNode, expected: number): number {
+export function fieldAt(cursor: JsonCursor, object: ObjectNode, expected: number): number {
   const quoted = object.quoted[expected]
   if (quoted !== undefined) {
     const { data } = cursor
@@ -157,7 +167,12 @@ function fieldAt(cursor: JsonCursor, object: ObjectNode, expected: number): numb
  * Goes past the value of a field that the table does not have, if it holds nothing: inference leaves
  * such columns out, so their records must stay readable.
  */
-function passUnknown(cursor: JsonCursor, object: ObjectNode, nameAt: number, table: string): void {
+export function passUnknown(
+  cursor: JsonCursor,
+  object: ObjectNode,
+  nameAt: number,
+  table: string,
+): void {
   cursor.skipSpace()
   const from = cursor.at
   cursor.skipValue()
@@ -194,8 +209,12 @@ export function nullReason(
   what: 'is null' | 'is missing' | 'is empty',
   table: string,
 ): string {
-  const is = node.isKey ? 'the bucket key' : node.typeText
+  const is = what === 'is empty' || node.role === undefined ? bucketKeyOr(node) : node.role
   return `${node.path} ${what}, column ${node.path} of ${table} is ${is}`
+}
+
+function bucketKeyOr(node: ValueNode): string {
+  return node.isKey ? 'the bucket key' : node.typeText
 }
 
 /** `delay is "n/a", column delay of demo.flights is BIGINT`. */
@@ -204,7 +223,7 @@ export function valueReason(node: ValueNode, value: string, why: string, table: 
   return `${node.path} is ${value}, column ${node.path} of ${table} is ${node.typeText}${detail}`
 }
 
-function refusal(
+export function refusal(
   cursor: JsonCursor,
   node: ValueNode,
   at: number,

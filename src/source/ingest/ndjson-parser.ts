@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import { JsonCursor } from './json-cursor.ts'
 import { RecordFault } from './record-fault.ts'
-import type { ParseBounds, ParseStop, RecordParser } from './record-parser.ts'
+import type { ParseBounds, ParsedChanges, ParseStop, RecordParser } from './record-parser.ts'
 
 /** What becomes of each record: columns of a table, or what its types are. */
 export interface JsonSink {
@@ -11,6 +11,10 @@ export interface JsonSink {
   /** Forgets everything behind the first `records` records since the last `take`. */
   truncate(records: number): void
   take(records: number): ColumnBatch
+  /** What the records taken last do, where they are changes; lines as `read` was told them. */
+  takeChanges?(): ParsedChanges
+  /** See `RecordParser`. */
+  readonly isOpen?: boolean
 }
 
 /** One JSON object a line. Lines of nothing but spaces are passed over. */
@@ -20,9 +24,14 @@ export class NdjsonParser implements RecordParser {
   #records = 0
   /** Lines before the one being read, since this parser began. */
   #lines = 0
+  #linesTaken = 0
 
   constructor(sink: JsonSink) {
     this.#sink = sink
+  }
+
+  get isOpen(): boolean {
+    return this.#sink.isOpen === true
   }
 
   parse(data: Buffer, bounds: ParseBounds): ParseStop {
@@ -66,12 +75,17 @@ export class NdjsonParser implements RecordParser {
     return { at, records, lines, why: 'more' }
   }
 
-  take(): { records: ColumnBatch; precisionLosses: number } {
+  take(): { records: ColumnBatch; precisionLosses: number; changes?: ParsedChanges } {
     const records = this.#sink.take(this.#records)
     const precisionLosses = this.#cursor.losses
     this.#records = 0
     this.#cursor.losses = 0
-    return { records, precisionLosses }
+    const changes = this.#sink.takeChanges?.()
+    const before = this.#linesTaken + 1
+    this.#linesTaken = this.#lines
+    if (changes === undefined) return { records, precisionLosses }
+    const lines = changes.lines.map((line) => line - before)
+    return { records, precisionLosses, changes: { ...changes, lines } }
   }
 }
 

@@ -1,5 +1,6 @@
 import { SluiceError } from '../../core/errors.ts'
 import type {
+  ChangeForm,
   CsvOptions,
   InputFormat,
   InputLimits,
@@ -13,6 +14,7 @@ import { csvColumns, csvShape } from './csv-header.ts'
 import { CsvParser } from './csv-parser.ts'
 import type { InputBytes } from './input-bytes.ts'
 import { detectFormat, isText } from './input-format.ts'
+import { ChangeColumns } from './change-columns.ts'
 import { JsonColumns } from './json-columns.ts'
 import { NdjsonParser } from './ndjson-parser.ts'
 import { PrefixHash } from './prefix-hash.ts'
@@ -55,6 +57,7 @@ export async function openInput(spec: InputSpec): Promise<InputReader> {
 async function openReader(spec: InputSpec): Promise<InputReader> {
   const { bytes, resume } = spec
   const format = await detectFormat(bytes, spec.format)
+  requireForm(bytes.name, format, spec.target.changes)
   if (!isText(format)) {
     if (spec.follow === true) {
       throw new SluiceError(
@@ -89,6 +92,7 @@ async function openReader(spec: InputSpec): Promise<InputReader> {
     badRecordsMax: spec.badRecordsMax ?? 1000,
     limits: spec.limits ?? {},
     follow: spec.follow ?? false,
+    keepsText: format === 'ndjson' && spec.target.primaryKey !== undefined,
     start: {
       ...prefix,
       records: prefix.position === 0n ? 0n : (resume?.records ?? 0n),
@@ -97,8 +101,31 @@ async function openReader(spec: InputSpec): Promise<InputReader> {
   })
 }
 
+/**
+ * Changes that say what they do are read from NDJSON; the rows of any other format are upserts.
+ * @throws SluiceError CONFIG_INVALID
+ */
+export function requireForm(name: string, format: InputFormat, form: ChangeForm | undefined): void {
+  if (form === undefined || form.kind === 'upserts' || format === 'ndjson') return
+  const option = form.kind === 'debezium' ? '--cdc debezium' : `--op-column ${form.column}`
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `${name}: ${option} reads NDJSON, and this is ${format}`,
+    {
+      fix: `convert it to one JSON record per line, or leave the option out: each row is then an upsert`,
+    },
+  )
+}
+
 async function textParser(spec: InputSpec, format: 'ndjson' | 'csv'): Promise<RecordParser> {
-  if (format === 'ndjson') return new NdjsonParser(new JsonColumns(spec.target))
+  const { primaryKey, changes = { kind: 'upserts' } } = spec.target
+  if (format === 'ndjson') {
+    return new NdjsonParser(
+      primaryKey === undefined
+        ? new JsonColumns(spec.target)
+        : new ChangeColumns(spec.target, changes),
+    )
+  }
   const shape = await csvShape(spec.bytes, spec.csv ?? {})
   const columns = csvColumns(shape, spec.target, spec.bytes.name)
   const skipHeader = shape.hasHeader && (spec.resume?.position ?? 0n) === 0n

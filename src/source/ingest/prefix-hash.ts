@@ -19,10 +19,23 @@ export type PrefixDigests = {
  * bytes alone, and is small however many they are.
  */
 export class PrefixHash {
-  readonly #hash: Hash = createHash('sha256')
+  readonly #hash: Hash
   #size = 0
   #blockBytes = blockBytesMin
   #digests: string[] = []
+
+  constructor(hash: Hash = createHash('sha256')) {
+    this.#hash = hash
+  }
+
+  /** The same beginning, which can go on in another way. */
+  copy(): PrefixHash {
+    const copy = new PrefixHash(this.#hash.copy())
+    copy.#size = this.#size
+    copy.#blockBytes = this.#blockBytes
+    copy.#digests = [...this.#digests]
+    return copy
+  }
 
   update(part: Uint8Array): void {
     for (let from = 0; from < part.length; ) {

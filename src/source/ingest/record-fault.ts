@@ -4,11 +4,14 @@ export class RecordFault extends Error {
   /** Index in the buffer being parsed of the value to point at. */
   readonly at: number
   readonly kind: 'value' | 'unknown-field'
+  /** What helps, where it is another thing than to correct the record. */
+  readonly fix: string | undefined
 
-  constructor(at: number, reason: string, kind: 'value' | 'unknown-field' = 'value') {
+  constructor(at: number, reason: string, kind: 'value' | 'unknown-field' = 'value', fix?: string) {
     super(reason)
     this.at = at
     this.kind = kind
+    this.fix = fix
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ColumnBatch } from '../../core/columns/column.ts'
+import type { KeptColumns } from '../changelog/change-batch.ts'
 import type { RecordFault } from './record-fault.ts'
 
 export type ParseBounds = {
@@ -26,11 +27,26 @@ export type ParseStop = {
   readonly bad?: { readonly fault: RecordFault; readonly from: number; readonly to: number }
 }
 
+/** What a parser knows of records that are changes. */
+export type ParsedChanges = {
+  readonly ops: Uint8Array
+  readonly kept?: KeptColumns
+  readonly tombstones: number
+  /** The line that each change is in, from 0 for the first one since the last `take`. */
+  readonly lines: Uint32Array
+}
+
 /** Turns text into columns; keeps only its builders between calls. */
 export interface RecordParser {
+  /** The last record is half of what belongs into one batch. */
+  readonly isOpen?: boolean
   parse(data: Buffer, bounds: ParseBounds): ParseStop
   /** Takes the columns of all records since the last call. */
-  take(): { readonly records: ColumnBatch; readonly precisionLosses: number }
+  take(): {
+    readonly records: ColumnBatch
+    readonly precisionLosses: number
+    readonly changes?: ParsedChanges
+  }
 }
 
 /** Newlines in `[from, to)`. */

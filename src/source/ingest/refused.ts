@@ -6,15 +6,16 @@ export function recordRefused(
   name: string,
   bad: BadRecord,
   kind: 'value' | 'unknown-field',
+  help?: string,
 ): SluiceError {
   const { line, column, byte } = bad.place
-  const fix =
+  const standard =
     kind === 'unknown-field'
       ? 'take the field out, or set such records aside: --on-unknown-field quarantine'
       : 'correct the line and run the same command again, or set such records aside: --on-bad-record quarantine'
   return new SluiceError('RECORD_REFUSED', `${name} line ${String(line)}: ${bad.reason}`, {
     where: placeText(name, bad.place),
-    fix,
+    fix: help ?? bad.fix ?? standard,
     details: { input: name, line, column, byte, recordLine: bad.line, recordByte: bad.byte, kind },
   })
 }

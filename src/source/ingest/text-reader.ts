@@ -10,6 +10,7 @@ import type {
 } from './input.ts'
 import { type InputBytes, idle } from './input-bytes.ts'
 import { countLines, type ParseStop, type RecordParser } from './record-parser.ts'
+import { BatchText } from './batch-text.ts'
 import type { PrefixHash } from './prefix-hash.ts'
 import { placeText, recordRefused } from './refused.ts'
 
@@ -22,6 +23,8 @@ export type TextReaderOptions = {
   /** Quarantined records after which the run stops. */
   readonly badRecordsMax: number
   readonly limits: InputLimits
+  /** The text of a batch is kept with it, since its records may be refused later. */
+  readonly keepsText?: boolean
   /** A growing input: its last line waits for the newline. */
   readonly follow: boolean
   /** Where reading goes on: everything before is in `hash`. */
@@ -61,6 +64,8 @@ export class TextReader implements InputReader {
   #endedWithoutNewline = false
   #done = false
   #failure: SluiceError | undefined
+  /** Of the batch being read, where its records may be refused after all. */
+  #text: BatchText | undefined
 
   constructor(options: TextReaderOptions) {
     const { start } = options
@@ -92,13 +97,16 @@ export class TextReader implements InputReader {
     let room = limits.batchRecordsMax ?? 8192
     const endAt = startPosition + BigInt(limits.batchBytesMax ?? 4 * 1024 * 1024)
     await this.#begin()
+    if (this.#options.keepsText === true) {
+      this.#text = new BatchText(this.#position, this.#lines, this.#options.start.hash.copy())
+    }
     for (;;) {
       this.#checkText()
       const stop = parser.parse(this.#data, {
         from: this.#from,
         to: this.#to,
         final: this.#final,
-        recordsMax: room,
+        recordsMax: Math.max(1, room),
         stopAt: this.#from + Number(endAt - this.#position),
         doubtful: this.#doubtful,
       })
@@ -113,14 +121,15 @@ export class TextReader implements InputReader {
         break
       }
       this.#consume(stop.at, stop.records, stop.lines)
-      if (room <= 0 || this.#position >= endAt) break
+      const isOpen = parser.isOpen === true
+      if ((room <= 0 || this.#position >= endAt) && !isOpen) break
       if (stop.why !== 'more') continue
       if (this.#final) {
         this.#done = true
         break
       }
       const hasSome = this.#records > startRecord || bad.length > 0
-      if (this.#idle && hasSome) break
+      if (this.#idle && hasSome && !isOpen) break
       if (this.#to - this.#from > this.#recordBytesMax) {
         this.#failure = this.#tooLong()
         if (hasSome) break
@@ -142,8 +151,24 @@ export class TextReader implements InputReader {
 
   #batch(startPosition: bigint, startRecord: bigint, bad: readonly BadRecord[]): InputBatch {
     const { digest, blocks } = this.#options.start.hash.here()
+    const { records, precisionLosses, changes } = this.#options.parser.take()
+    const text = this.#text
+    this.#text = undefined
     return {
-      ...this.#options.parser.take(),
+      records,
+      precisionLosses,
+      ...(changes === undefined || text === undefined
+        ? {}
+        : {
+            changes: {
+              ...changes,
+              refuse: (row: number, reason: string) => {
+                const refused = text.recordOf(changes.lines, row, reason)
+                const error = this.#limited(refused.bad, 'value')
+                return { ...refused, error }
+              },
+            },
+          }),
       startRecord,
       startPosition,
       endPosition: this.#position,
@@ -184,7 +209,9 @@ export class TextReader implements InputReader {
 
   #consume(at: number, records: number, lines: number): void {
     if (at > this.#from) {
-      this.#options.start.hash.update(this.#data.subarray(this.#from, at))
+      const text = this.#data.subarray(this.#from, at)
+      this.#options.start.hash.update(text)
+      this.#text?.add(text)
       this.#endedWithoutNewline = this.#data[at - 1] !== 10
     }
     this.#position += BigInt(at - this.#from)
@@ -214,21 +241,27 @@ export class TextReader implements InputReader {
       byte: byteAt(from),
       code: 'RECORD_REFUSED',
       reason: fault.message,
+      ...(fault.fix === undefined ? {} : { fix: fault.fix }),
       raw: Uint8Array.from(this.#data.subarray(from, to)),
     }
+    this.#failure = this.#limited(record, fault.kind)
+    if (this.#failure === undefined) bad.push(record)
+  }
+
+  /** What a run ends with at a bad record; undefined where it is set aside. */
+  #limited(record: BadRecord, kind: 'value' | 'unknown-field'): SluiceError | undefined {
     const { onBadRecord, onUnknownField, badRecordsMax } = this.#options
-    const policy = fault.kind === 'unknown-field' ? onUnknownField : onBadRecord
+    const policy = kind === 'unknown-field' ? onUnknownField : onBadRecord
     this.#badCount += 1
-    if (policy === 'fail') {
-      this.#failure = recordRefused(this.name, record, fault.kind)
-    } else if (this.#badCount > badRecordsMax) {
-      const count = badRecordsMax.toLocaleString('en-US')
-      this.#failure = new SluiceError(
-        'LIMIT_EXCEEDED',
-        `${this.name} line ${String(line)}: over ${count} bad records, the last: ${record.reason}`,
-        { fix: 'correct the input, or raise --bad-records-max', details: { line } },
-      )
-    } else bad.push(record)
+    if (policy === 'fail') return recordRefused(this.name, record, kind)
+    if (this.#badCount <= badRecordsMax) return undefined
+    const { line } = record
+    const count = badRecordsMax.toLocaleString('en-US')
+    return new SluiceError(
+      'LIMIT_EXCEEDED',
+      `${this.name} line ${String(line)}: over ${count} bad records, the last: ${record.reason}`,
+      { fix: 'correct the input, or raise --bad-records-max', details: { line } },
+    )
   }
 
   /** What is before the record is handed out first; it cannot be set aside, since its end is not known. */

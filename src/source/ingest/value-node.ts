@@ -22,6 +22,8 @@ type Common = {
   readonly nullable: boolean
   /** The bucket key of the table, whose values may not be empty either. */
   readonly isKey: boolean
+  /** What the column is beside its type: part of the primary key. */
+  readonly role?: string
 }
 
 /** Where the values of one column, or of one part of a nested one, are appended. */

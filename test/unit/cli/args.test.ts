@@ -153,9 +153,8 @@ test('tells at most 20 problems', () => {
 
 test('says what the options of later versions come with', () => {
   for (const [option, expected] of [
-    ['--primary-key id', '--primary-key comes with primary-key tables, not in this version'],
-    ['--cdc debezium', '--cdc comes with primary-key tables, not in this version'],
-    ['--format-version 3', '--format-version 3 comes with primary-key tables, not in this version'],
+    ['--delete-mode equality', '--delete-mode comes with equality deletes, not in this version'],
+    ['--format-version 4', '--format-version "4" is not known. Did you mean 2?'],
     ['--lake-format paimon', '--lake-format paimon comes with a later version'],
     ['--fluss host:9123', '--fluss comes with the Fluss source, not in this version'],
     [
@@ -259,4 +258,28 @@ test('passes properties through and refuses a misspelt one', () => {
 test('escapes what it repeats', () => {
   const [message] = messages([...plain.split(' '), '--\u001b[31m'])
   assert.equal(message, 'unknown option "--\\x1b[31m"')
+})
+
+test('reads what is about primary-key tables', () => {
+  const request = read(
+    `${plain} --primary-key "a,b",c --op-column op --format-version 3 --kv-engine rocksdb --state-dir s`,
+  )
+  assert.deepEqual(request?.primaryKey, ['a,b', 'c'])
+  assert.deepEqual(request.changes, { kind: 'op-column', column: 'op' })
+  assert.equal(request.formatVersion, 3)
+  assert.equal(request.kv?.engine, 'rocksdb')
+  assert.match(request.kv.stateFolder, /\/s\/kv$/)
+  assert.deepEqual(read(`${plain} --primary-key id --cdc debezium`)?.changes, { kind: 'debezium' })
+  for (const [options, expected] of [
+    ['--primary-key id,,b', '--primary-key "id,,b": names of columns with commas between'],
+    ['--primary-key id,id', '--primary-key names "id" twice'],
+    ['--cdc maxwell', '--cdc "maxwell" is not known'],
+    ['--kv-engine level', '--kv-engine "level" is not known'],
+    [
+      '--cdc debezium --op-column op',
+      '--op-column is of flat records, and --cdc of envelopes, which have an op of their own',
+    ],
+  ] as const) {
+    assert.deepEqual(messages(`${plain} ${options}`), [expected], options)
+  }
 })

@@ -73,9 +73,9 @@ test('replaces ${NAME} in values only, with a default, and keeps $${', () => {
 })
 
 test('says what the keys of later versions come with', () => {
-  assert.deepEqual(messages('serve: {}\ntables:\n  a.b:\n    primary-key: [id]\n'), [
+  assert.deepEqual(messages('serve: {}\ntables:\n  a.b:\n    partitioned-by: [id]\n'), [
     'sluice.yaml:1:1: serve comes with sluice serve, not in this version',
-    'sluice.yaml:4:5: primary-key comes with primary-key tables, not in this version',
+    'sluice.yaml:4:5: partitioned-by comes with partitioned tables, not in this version',
   ])
   assert.deepEqual(messages('version: 2\n'), ['sluice.yaml:1:1: version "2" is not known; it is 1'])
 })
@@ -93,4 +93,17 @@ test('keeps integers as they are written, without a number in between', () => {
     [...config.defaults.values()].map(({ text }) => text),
     ['9223372036854775807', '1.50', 'yes'],
   )
+})
+
+test('takes the columns of a primary key as a list, or as one text', () => {
+  const keyOf = (yaml: string): string | undefined =>
+    read(`tables:\n  a.b:\n    primary-key: ${yaml}\n`)
+      .tables.get('a.b')
+      ?.options.get('primary-key')?.text
+  assert.equal(keyOf('[id]'), 'id')
+  assert.equal(keyOf('["a,b", c]'), '"a,b",c')
+  assert.equal(keyOf('id'), 'id')
+  assert.deepEqual(messages('tables:\n  a.b:\n    primary-key: []\n'), [
+    'sluice.yaml:3:5: "primary-key" is an empty list',
+  ])
 })
