@@ -1,6 +1,6 @@
 import { SluiceError } from '../core/errors.ts'
 import { type Millis, millis } from '../core/ids.ts'
-import { type Clock, type Order, order } from '../core/ports.ts'
+import { type Clock, type Order, order, type WaitSignal } from '../core/ports.ts'
 
 type Sleeper = {
   readonly due: number
@@ -53,7 +53,7 @@ export class PacedClock implements Clock {
 
   sleep(
     duration: number,
-    options: { readonly order?: Order; readonly signal?: AbortSignal } = {},
+    options: { readonly order?: Order; readonly signal?: WaitSignal } = {},
   ): Promise<void> {
     const { signal } = options
     return new Promise((resolve, reject) => {

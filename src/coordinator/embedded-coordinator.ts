@@ -1,3 +1,4 @@
+import { Ending } from '../core/ending.ts'
 import { isSluiceError } from '../core/errors.ts'
 import type { Incarnation, TableId } from '../core/ids.ts'
 import { type Clock, type Order, order } from '../core/ports.ts'
@@ -104,26 +105,29 @@ export function createEmbeddedCoordinator(options: {
   }
 }
 
-/** One sleep at a time, until the moment set last. May ring early: the steps look at the clock. */
+/**
+ * One sleep at a time, until the moment set last or an earlier one: a moment that moves on, as that
+ * of a lease does with each beat, costs no new sleep. May ring early: the steps look at the clock.
+ */
 function createTimer(
   clock: Clock,
   at: Order,
   ring: () => void,
 ): { set(dueAt: number | undefined): void } {
-  let armedFor: number | undefined
-  let sleeping = new AbortController()
+  let wakesAt = Infinity
+  let sleeping: Ending | undefined
   return {
-    set: (dueAt) => {
-      if (dueAt === armedFor) return
-      sleeping.abort()
-      armedFor = dueAt
-      if (dueAt === undefined) return
-      sleeping = new AbortController()
-      const { signal } = sleeping
+    set: (dueAt = Infinity) => {
+      if (dueAt !== Infinity && dueAt >= wakesAt) return
+      sleeping?.abort()
+      wakesAt = dueAt
+      if (dueAt === Infinity) return
+      const signal = new Ending()
+      sleeping = signal
       clock.sleep(Math.max(0, dueAt - clock.monotonic()), { order: at, signal }).then(
         () => {
           if (signal.aborted) return
-          armedFor = undefined
+          wakesAt = Infinity
           ring()
         },
         (error: unknown) => {

@@ -7,6 +7,17 @@ import type { Millis } from './ids.ts'
 export const order = { result: 1, freshness: 2, deadline: 3, sweep: 4, request: 5 } as const
 export type Order = (typeof order)[keyof typeof order]
 
+/** Tells that a wait is over before its time. An AbortSignal is one. */
+export interface WaitSignal {
+  readonly aborted: boolean
+  addEventListener(
+    event: 'abort',
+    listener: () => void,
+    options?: { readonly once?: boolean },
+  ): void
+  removeEventListener(event: 'abort', listener: () => void): void
+}
+
 export interface Clock {
   /** Wall time in milliseconds since 1970; may jump. For times that are written or shown. */
   now(): Millis
@@ -18,7 +29,7 @@ export interface Clock {
    */
   sleep(
     duration: number,
-    options?: { readonly order?: Order; readonly signal?: AbortSignal },
+    options?: { readonly order?: Order; readonly signal?: WaitSignal },
   ): Promise<void>
 }
 

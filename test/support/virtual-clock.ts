@@ -1,6 +1,6 @@
 import { SluiceError } from '../../src/core/errors.ts'
 import { type Millis, millis } from '../../src/core/ids.ts'
-import { type Clock, type Order, order } from '../../src/core/ports.ts'
+import { type Clock, type Order, order, type WaitSignal } from '../../src/core/ports.ts'
 
 type Sleeper = {
   readonly at: number
@@ -36,7 +36,7 @@ export class VirtualClock implements Clock {
 
   sleep(
     duration: number,
-    options: { readonly order?: Order; readonly signal?: AbortSignal } = {},
+    options: { readonly order?: Order; readonly signal?: WaitSignal } = {},
   ): Promise<void> {
     const { signal } = options
     return new Promise((resolve, reject) => {

@@ -1,4 +1,5 @@
 import type { TableAssignment } from '../../coordinator/protocol.ts'
+import { Ending } from '../../core/ending.ts'
 import { isSluiceError } from '../../core/errors.ts'
 import type { Millis } from '../../core/ids.ts'
 import { order } from '../../core/ports.ts'
@@ -24,7 +25,7 @@ export function startJob(options: JobOptions): RunningJob {
     noteEvent(journal, event)
     options.events(event)
   }
-  const end = new AbortController()
+  const end = new Ending()
   const { promise: done, resolve: resolveDone, reject: rejectDone } = deferred()
   let phase: JobView['phase'] = 'running'
   let heardAt: Millis | undefined
@@ -67,7 +68,7 @@ export function startJob(options: JobOptions): RunningJob {
     isAwake = true
     follow(
       untilEnd(async () => {
-        await clock.sleep(0, { order: order.request, signal: end.signal })
+        await clock.sleep(0, { order: order.request, signal: end })
         isAwake = false
         rounds.startSplits()
         await askForTable()
@@ -97,7 +98,7 @@ export function startJob(options: JobOptions): RunningJob {
     await untilEnd(async () => {
       for (;;) {
         const duration = options.pollIntervalMs ?? pollIntervalMs
-        await clock.sleep(duration, { order: order.request, signal: end.signal })
+        await clock.sleep(duration, { order: order.request, signal: end })
         // Not awaited: the next beat must not be late because a plan takes long.
         if (mayAsk()) follow(askForTable())
         else await beats.send({ requestTable: false })
@@ -110,8 +111,8 @@ export function startJob(options: JobOptions): RunningJob {
     phase = 'stopping'
     journal.note({ level: 'info', event: 'job.stopping', message: 'no new rounds are begun' })
     rounds.endAll()
-    const waited = new AbortController()
-    const time = clock.sleep(timeoutMs, { order: order.request, signal: waited.signal })
+    const waited = new Ending()
+    const time = clock.sleep(timeoutMs, { order: order.request, signal: waited })
     await Promise.race([rounds.empty(), time.catch(() => undefined), done.catch(() => undefined)])
     waited.abort()
     const abandoned = rounds.abandonAll()
@@ -123,8 +124,8 @@ export function startJob(options: JobOptions): RunningJob {
   }
 
   async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-    const over = new AbortController()
-    const time = clock.sleep(ms, { order: order.request, signal: over.signal })
+    const over = new Ending()
+    const time = clock.sleep(ms, { order: order.request, signal: over })
     await Promise.race([work, time]).catch(() => undefined)
     time.catch(() => undefined)
     over.abort()

@@ -1,4 +1,5 @@
 import type { RoundToken } from '../../coordinator/protocol.ts'
+import { Ending } from '../../core/ending.ts'
 import { isSluiceError } from '../../core/errors.ts'
 import { type Clock, order } from '../../core/ports.ts'
 import type { Assignment } from '../ports.ts'
@@ -13,7 +14,7 @@ export type LiveRound = {
   /** Shared with the splits that are being read. */
   readonly stop: { stopped: boolean }
   /** Ends the wait for the ceiling. */
-  readonly over: AbortController
+  readonly over: Ending
   phase: 'planning' | 'reading' | 'complete' | 'committing'
   /** The table was given away; a commit that was under way by then is judged at the lake. */
   isFenced: boolean
@@ -25,7 +26,7 @@ export function liveRound(assignment: Assignment, assignedAt: number): LiveRound
     assignment,
     assignedAt,
     stop: { stopped: false },
-    over: new AbortController(),
+    over: new Ending(),
     phase: 'planning',
     isFenced: false,
   }
@@ -51,7 +52,7 @@ export async function waitForCeiling(
   const ceiling = fromAssignment > now ? fromAssignment : now + freshnessMs
   try {
     for (let left = ceiling - now; left > 0; left = ceiling - clock.monotonic()) {
-      await clock.sleep(left, { order: order.deadline, signal: round.over.signal })
+      await clock.sleep(left, { order: order.deadline, signal: round.over })
     }
     return true
   } catch (error) {

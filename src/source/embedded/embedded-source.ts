@@ -2,7 +2,7 @@ import { batchBytes, type ColumnBatch } from '../../core/columns/column.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { type Bucket, bucket, type Offset, type TableId, tableId } from '../../core/ids.ts'
 import { check } from '../../core/never.ts'
-import type { Clock } from '../../core/ports.ts'
+import type { Clock, WaitSignal } from '../../core/ports.ts'
 import type {
   BucketEnds,
   BucketRange,
@@ -37,7 +37,7 @@ export type AppendOptions = {
   readonly input?: AppendInput
   /** What to do when the log has no room; `wait` unless given. */
   readonly whenFull?: 'wait' | 'reject'
-  readonly signal?: AbortSignal
+  readonly signal?: WaitSignal
   /** A log table takes `+A` only. */
   readonly change?: ChangeKind
 }

@@ -1,9 +1,10 @@
 import { SluiceError } from '../../core/errors.ts'
+import type { WaitSignal } from '../../core/ports.ts'
 
 export type AdmitOptions<Result> = {
   readonly bytes: number
   readonly whenFull: 'wait' | 'reject'
-  readonly signal: AbortSignal | undefined
+  readonly signal: WaitSignal | undefined
   /** When a wait of this group is ended, those behind it in the group are too: its order would break. */
   readonly group: string | undefined
   /** Runs as soon as there is room, in the same step that found it, and holds what it takes. */
