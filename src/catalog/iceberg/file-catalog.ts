@@ -5,6 +5,7 @@ import type { LakeCatalog, LakeTable, TableDefinition, TableName } from '../port
 import { numberedRegister } from '../register/numbered.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { createTableMetadata } from './create-table.ts'
+import type { AvroCompression } from './format/avro.ts'
 import { writeMetadata } from './format/metadata.ts'
 import { IcebergTable } from './iceberg-table.ts'
 import { findMetadata, listTables } from './list-tables.ts'
@@ -16,6 +17,8 @@ export type FileCatalogOptions = {
   readonly warehouse: string
   readonly clock: Pick<Clock, 'now'>
   readonly ids: IdSource
+  /** Of manifests and their lists; `deflate` if left out. */
+  readonly manifestCompression?: AvroCompression
 }
 
 /** Sluice's own folder in a warehouse, which is no namespace. */

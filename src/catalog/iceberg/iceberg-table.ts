@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import type { Bucket } from '../../core/ids.ts'
 import type { Clock, IdSource } from '../../core/ports.ts'
@@ -12,11 +12,12 @@ import type {
   TableChange,
   TableName,
 } from '../ports.ts'
-import type { NumberedRegister } from '../register/numbered.ts'
+import type { NumberedRegister, VersionFile } from '../register/numbered.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { applyChange } from './apply-change.ts'
 import { dataEnds } from './data-ends.ts'
 import { liveFiles } from './live-files.ts'
+import type { AvroCompression } from './format/avro.ts'
 import { readLedger } from './format/manifest-list.ts'
 import {
   readMetadata,
@@ -40,6 +41,8 @@ export type IcebergTableOptions = {
   readonly register: NumberedRegister
   readonly clock: Pick<Clock, 'now'>
   readonly ids: IdSource
+  /** Of manifests and their lists; `deflate` if left out. */
+  readonly manifestCompression?: AvroCompression
 }
 
 /** A version as it was read; `body` decides whether two are equal. */
@@ -49,6 +52,7 @@ type Version = {
   readonly metadata: TableMetadata
   /** The first bytes, in which a table says which one it is. */
   readonly start: Uint8Array
+  readonly table: LoadedTable
 }
 
 /** Loaded versions and staged manifests that may still be asked for; older ones are read again. */
@@ -79,16 +83,17 @@ export class IcebergTable implements LakeTable {
     if (head === undefined) {
       throw new SluiceError('TABLE_MISSING', `${this.#shownName}: no such table`)
     }
+    const token = tokenOf(head)
+    const known = this.#versions.get(token)
     let metadata: TableMetadata
     try {
-      metadata = readMetadata(head.body, shownLocation(head.location))
+      metadata = known?.metadata ?? readMetadata(head.body, shownLocation(head.location))
     } catch (error) {
       throw await this.#explained(error, head.version)
     }
     this.#refuseMoved(metadata)
     this.#refuseOlder(head.version, metadata.uuid)
-    const { version, location, body } = head
-    return this.#loaded({ version, location, metadata, start: startOf(body) }, body)
+    return this.#remembered(known ?? this.#versionOf(head, token, metadata))
   }
 
   async headerLedger(snapshot: SnapshotEntry): Promise<string> {
@@ -140,10 +145,10 @@ export class IcebergTable implements LakeTable {
     const version = held.version + 1
     const outcome = await this.#options.register.create(version, body)
     if (outcome.kind !== 'applied') return outcome
-    const location = this.#locationOf(version)
     this.#newest = { version, uuid: next.uuid }
-    const made = { version, location, metadata: next, start: startOf(body) }
-    return { kind: 'applied', table: this.#loaded(made, body) }
+    const made = { version, location: this.#locationOf(version), body }
+    const table = this.#remembered(this.#versionOf(made, tokenOf(made), next))
+    return { kind: 'applied', table }
   }
 
   async #stage(
@@ -151,8 +156,9 @@ export class IcebergTable implements LakeTable {
     snapshot: NonNullable<TableChange['snapshot']>,
     location: string,
   ): Promise<StagedList> {
-    const { store, ids } = this.#options
-    const place = { store, ids, folder: `${location}/metadata` }
+    const { store, ids, manifestCompression } = this.#options
+    const folder = `${location}/metadata`
+    const place = { store, ids, folder, compression: manifestCompression }
     const key = [snapshot.id, metadata.currentSchemaId, metadata.defaultSpecId].join('/')
     if (!this.#manifests.has(key)) {
       remember(this.#manifests, key, await stageManifest(metadata, snapshot, place))
@@ -160,9 +166,17 @@ export class IcebergTable implements LakeTable {
     return stageManifestList(metadata, snapshot, this.#manifests.get(key), place)
   }
 
-  #loaded(version: Version, body: Uint8Array): LoadedTable {
-    const { metadata } = version
-    const shown = shownLocation(version.location)
+  #remembered(version: Version): LoadedTable {
+    remember(this.#versions, version.table.token, version)
+    return version.table
+  }
+
+  #versionOf(
+    { version, location, body }: VersionFile,
+    token: string,
+    metadata: TableMetadata,
+  ): Version {
+    const shown = shownLocation(location)
     const schema = schemaOf(metadata, metadata.currentSchemaId, shown)
     const fields = decodeSchema(schema, shown)
     const spec = writingSpec(metadata, fields)
@@ -181,10 +195,7 @@ export class IcebergTable implements LakeTable {
         { fix: 'use another table', details: { file: shown } },
       )
     }
-    const digest = createHash('sha256').update(body).digest('hex')
-    const token = `${version.version}-${digest.slice(0, 32)}`
-    remember(this.#versions, token, version)
-    return {
+    const table: LoadedTable = {
       token,
       uuid: metadata.uuid,
       location: normalizeLocation(metadata.location),
@@ -201,6 +212,7 @@ export class IcebergTable implements LakeTable {
       bucketKey: layout.key,
       primaryKey: identifierFields(schema, fields, shown),
     }
+    return { version, location, metadata, start: body.slice(0, startBytes), table }
   }
 
   #refuseFormat(metadata: TableMetadata): void {
@@ -293,8 +305,8 @@ function countIn(properties: ReadonlyMap<string, string>): number | undefined {
   return /^[1-9]\d{0,8}$/.test(text) ? Number.parseInt(text, 10) : undefined
 }
 
-function startOf(body: Uint8Array): Uint8Array {
-  return body.slice(0, startBytes)
+function tokenOf({ version, body }: VersionFile): string {
+  return `${version}-${hash('sha256', body).slice(0, 32)}`
 }
 
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {

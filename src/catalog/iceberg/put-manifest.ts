@@ -3,6 +3,7 @@ import { systemColumns } from '../../core/schema/types.ts'
 import type { TableChange } from '../ports.ts'
 import type { ObjectStore } from '../store/object-store.ts'
 import { uuidOf } from './create-table.ts'
+import type { AvroCompression } from './format/avro.ts'
 import { type ManifestContext, type ManifestEntry, writeManifest } from './format/manifest.ts'
 import type { ManifestFile, PartitionSummary } from './format/manifest-list.ts'
 import { schemaOf, specOf, type TableMetadata } from './format/metadata.ts'
@@ -17,6 +18,7 @@ export type StagePlace = {
   readonly ids: IdSource
   /** Where manifests go, without a last slash. */
   readonly folder: string
+  readonly compression: AvroCompression | undefined
 }
 
 /** A manifest that is written and that no list names yet; its sequence number is the list's. */
@@ -38,6 +40,7 @@ export function manifestContext(
     formatVersion: base.formatVersion,
     content,
     sync: place.ids.bits128(),
+    compression: place.compression,
   }
 }
 

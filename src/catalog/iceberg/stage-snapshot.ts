@@ -64,6 +64,7 @@ export async function stageManifestList(
     parentId: base.head,
     sequence,
     sync: place.ids.bits128(),
+    compression: place.compression,
     ...(base.nextRowId === undefined ? {} : { firstRowId: base.nextRowId }),
     ...(snapshot.headerLedger === undefined ? {} : { ledger: snapshot.headerLedger }),
   })

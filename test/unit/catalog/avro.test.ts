@@ -62,6 +62,19 @@ test('every long survives, also as an optional field', () => {
   )
 })
 
+test('a block may be left as it is', () => {
+  const codec = avroCodec(record('string'))
+  const text = 'a'.repeat(100)
+  const options = { metadata: new Map<string, string>(), sync, compression: 'null' } as const
+  const file = readAvro(writeAvro(codec, [{ a: text }], options), 'test')
+  assert.equal(Buffer.from(file.metadata.get('avro.codec') ?? []).toString(), 'null')
+  assert.deepEqual(
+    file.records.map((each) => each['a']),
+    [text],
+  )
+  assert.ok(Buffer.from(writeAvro(codec, [{ a: text }], options)).includes(text))
+})
+
 test('the header keeps attributes that Avro does not know', () => {
   const { schema } = readAvro(
     writeAvro(avroCodec(record('int')), [], { metadata: new Map(), sync }),

@@ -36,39 +36,50 @@ const longType = avro.types.LongType.__with({
 
 /** Reads and writes the records of one schema. */
 export type AvroCodec = {
-  readonly schema: AvroSchema
+  /** The schema as JSON, which begins each file. */
+  readonly schema: Uint8Array
   readonly encode: (record: unknown) => Uint8Array
 }
 
 /** Compiles a schema once for many files. Longs are bigints. */
 export function avroCodec(schema: AvroSchema): AvroCodec {
   const type = typeOf(schema)
-  return { schema, encode: (record) => type.toBuffer(record) }
+  return { schema: Buffer.from(JSON.stringify(schema)), encode: (record) => type.toBuffer(record) }
 }
 
-/**
- * Writes an object container file in one deflated block (Avro 1.11, "Object container files").
- * @param sync 16 bytes as 32 hexadecimal digits, drawn for this file alone
- */
+/** How a file's block is packed; `null` is Avro's word for not at all. */
+export type AvroCompression = 'deflate' | 'null'
+
+export type AvroFileOptions = {
+  readonly metadata: ReadonlyMap<string, string>
+  /** 16 bytes as 32 hexadecimal digits, drawn for this file alone. */
+  readonly sync: string
+  /** `deflate` if left out. */
+  readonly compression?: AvroCompression | undefined
+}
+
+/** Writes an object container file in one block (Avro 1.11, "Object container files"). */
 export function writeAvro(
   codec: AvroCodec,
   records: readonly unknown[],
-  options: { readonly metadata: ReadonlyMap<string, string>; readonly sync: string },
+  options: AvroFileOptions,
 ): Uint8Array {
+  const { compression = 'deflate' } = options
   const sync = Buffer.from(options.sync, 'hex')
   if (sync.length !== syncBytes) {
     throw new SluiceError('INVARIANT_BROKEN', 'an Avro sync marker has 16 bytes')
   }
-  const metadata = new Map<string, string>([
-    ['avro.schema', JSON.stringify(codec.schema)],
-    ['avro.codec', 'deflate'],
+  const metadata = new Map<string, string | Uint8Array>([
+    ['avro.schema', codec.schema],
+    ['avro.codec', compression],
     ...options.metadata,
   ])
   const parts: Uint8Array[] = [magic, writeLong(metadata.size)]
   for (const [key, value] of metadata) parts.push(...writeBytes(key), ...writeBytes(value))
   parts.push(writeLong(0), sync)
   if (records.length > 0) {
-    const block = deflateRawSync(Buffer.concat(records.map((record) => codec.encode(record))))
+    const plain = Buffer.concat(records.map((record) => codec.encode(record)))
+    const block = compression === 'deflate' ? deflateRawSync(plain) : plain
     parts.push(writeLong(records.length), writeLong(block.length), block, sync)
   }
   return Buffer.concat(parts)
@@ -241,8 +252,8 @@ class Cursor {
   }
 }
 
-function writeBytes(value: string): readonly Uint8Array[] {
-  const bytes = Buffer.from(value)
+function writeBytes(value: string | Uint8Array): readonly Uint8Array[] {
+  const bytes = typeof value === 'string' ? Buffer.from(value) : value
   return [writeLong(bytes.length), bytes]
 }
 

@@ -1,6 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { SluiceError } from '../../../core/errors.ts'
 import {
+  type AvroCompression,
   type AvroRecord,
   type AvroSchema,
   avroCodec,
@@ -61,6 +62,7 @@ export type ManifestListContext = {
   readonly ledger?: string
   /** 32 hexadecimal digits, drawn for this file. */
   readonly sync: string
+  readonly compression?: AvroCompression | undefined
 }
 
 const ledgerKey = 'sluice.ledger'
@@ -89,7 +91,7 @@ export function writeManifestList(
   return writeAvro(
     firstRowId === undefined ? codec : codecWithRowIds,
     manifests.map(manifestRecord),
-    { metadata, sync: context.sync },
+    { metadata, sync: context.sync, compression: context.compression },
   )
 }
 

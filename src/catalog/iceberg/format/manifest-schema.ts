@@ -84,7 +84,8 @@ function dataFileSchema(
   }
 }
 
-function partitionSchema(spec: PartitionSpec, fields: readonly IdField[]): AvroSchema {
+/** The one part that differs from table to table of one format. */
+export function partitionSchema(spec: PartitionSpec, fields: readonly IdField[]): AvroSchema {
   return {
     type: 'record',
     name: 'r102',

@@ -1,6 +1,13 @@
 import { SluiceError } from '../../../core/errors.ts'
 import { type JsonObject, stringifyJson } from '../../../core/json64.ts'
-import { type AvroCodec, type AvroRecord, avroCodec, readAvro, writeAvro } from './avro.ts'
+import {
+  type AvroCodec,
+  type AvroCompression,
+  type AvroRecord,
+  avroCodec,
+  readAvro,
+  writeAvro,
+} from './avro.ts'
 import {
   avroBytes,
   avroCount,
@@ -12,7 +19,12 @@ import {
   isAvroRecord,
   required,
 } from './avro-fields.ts'
-import { manifestSchema, partitionColumns, partitionFieldIds } from './manifest-schema.ts'
+import {
+  manifestSchema,
+  partitionColumns,
+  partitionFieldIds,
+  partitionSchema,
+} from './manifest-schema.ts'
 import { encodeSpecFields, type PartitionSpec } from './partition-spec.ts'
 import type { IdField } from '../../../core/schema/types.ts'
 import type { PartitionValue } from '../../ports.ts'
@@ -70,6 +82,7 @@ export type ManifestContext = {
   readonly content: 'data' | 'deletes'
   /** 32 hexadecimal digits, drawn for this file. */
   readonly sync: string
+  readonly compression?: AvroCompression | undefined
 }
 
 const statuses = ['existing', 'added', 'deleted'] as const
@@ -88,6 +101,7 @@ export function writeManifest(
     entries.map((entry) => entryRecord(entry, context.spec)),
     {
       sync: context.sync,
+      compression: context.compression,
       metadata: new Map([
         ['schema', stringifyJson(context.schema)],
         ['schema-id', String(context.schemaId)],
@@ -100,16 +114,15 @@ export function writeManifest(
   )
 }
 
-/** Codecs by the fields of their spec: tables have few specs, and compiling one is slow. */
+/** Codecs by what their schemas differ in: tables have few specs, and compiling one is slow. */
 const codecs = new Map<string, AvroCodec>()
 const codecsMax = 64
 
 function codecOf({ spec, fields, formatVersion }: ManifestContext): AvroCodec {
-  const schema = manifestSchema(spec, fields, formatVersion)
-  const key = JSON.stringify(schema)
+  const key = JSON.stringify([formatVersion, partitionSchema(spec, fields)])
   const known = codecs.get(key)
   if (known !== undefined) return known
-  const codec = avroCodec(schema)
+  const codec = avroCodec(manifestSchema(spec, fields, formatVersion))
   if (codecs.size >= codecsMax) codecs.clear()
   codecs.set(key, codec)
   return codec

@@ -179,7 +179,18 @@ function specsOf(json: JsonObject, name: string): ReadonlyMap<number, PartitionS
   )
 }
 
+/** Versions of a table share the JSON of their snapshots, and a long history is read once. */
+const entries = new WeakMap<JsonObject, SnapshotEntry>()
+
 function snapshotEntry(json: JsonObject, name: string): SnapshotEntry {
+  const known = entries.get(json)
+  if (known !== undefined) return known
+  const entry = readSnapshot(json, name)
+  entries.set(json, entry)
+  return entry
+}
+
+function readSnapshot(json: JsonObject, name: string): SnapshotEntry {
   const summary = textsOf(json, 'summary', name)
   return {
     id: snapshotIdOf(json, 'snapshot-id', name),
