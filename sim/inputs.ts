@@ -1,4 +1,3 @@
-import { columnBuilder } from '../src/core/columns/builder.ts'
 import type { ColumnBatch } from '../src/core/columns/column.ts'
 import type { PlanOptions } from './plan.ts'
 
@@ -30,8 +29,10 @@ export function inputsOf(options: PlanOptions, table: number): readonly SimInput
 
 /** One required BIGINT column `n`: the numbers of the records `[from, to)` of an input. */
 export function recordsOf(input: SimInput, from: number, to: number): ColumnBatch {
-  const builder = columnBuilder({ kind: 'bigint', nullable: false })
-  if (builder.layout !== 'int64') throw new Error('a BIGINT column is built of int64')
-  for (let ordinal = from; ordinal < to; ordinal += 1) builder.appendSafe(input.first + ordinal)
-  return { length: to - from, columns: [builder.finish()] }
+  const length = to - from
+  const values = BigInt64Array.from({ length }, (_, at) => BigInt(input.first + from + at))
+  const rest = { length, nullCount: 0, validity: undefined, bitOffset: 0 }
+  return { length, columns: [{ ...rest, type: numberType, layout: 'int64', values }] }
 }
+
+const numberType = { kind: 'bigint', nullable: false } as const

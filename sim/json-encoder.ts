@@ -65,19 +65,27 @@ function lineOf(
     if (column.layout !== 'int64' && column.layout !== 'int32') {
       throw new Error(`the tables of the simulation have no ${column.layout} columns`)
     }
-    const values: string[] = []
-    const id = fields[at]?.id ?? -1
-    for (const value of column.values) {
-      const big = BigInt(value)
-      const range = ranges.get(id)
-      if (range === undefined) ranges.set(id, { low: big, high: big })
-      else if (big < range.low) range.low = big
-      else if (big > range.high) range.high = big
-      values.push(String(value))
-    }
-    return [names[at], values]
+    const values = Array.from<number | bigint>(column.values)
+    widen(ranges, fields[at]?.id ?? -1, values)
+    return [names[at], values.map(String)]
   })
   return `${JSON.stringify(columns)}\n`
+}
+
+function widen(ranges: Map<number, Range>, id: number, values: readonly (number | bigint)[]): void {
+  const [first] = values
+  if (first === undefined) return
+  let [low, high] = [first, first]
+  for (const value of values) {
+    if (value < low) low = value
+    if (value > high) high = value
+  }
+  const range = ranges.get(id)
+  if (range === undefined) ranges.set(id, { low: BigInt(low), high: BigInt(high) })
+  else {
+    if (low < range.low) range.low = BigInt(low)
+    if (high > range.high) range.high = BigInt(high)
+  }
 }
 
 function metricsOf(field: IdField, rows: number, range: Range | undefined): FieldMetrics {

@@ -34,7 +34,7 @@ export async function appendForeign(place: Place, name: readonly string[]): Prom
   const direct = directStore(store)
   const ids = { bits128: () => random.bits128() }
   const clock = { now: () => millis(1_700_000_000_000 + world.now) }
-  const catalog = fileCatalog({ store: direct, warehouse, clock, ids })
+  const catalog = fileCatalog({ store: direct, warehouse, clock, ids, manifestCompression: 'null' })
   const table = await catalog.open(name)
   if (table === undefined) return false
   const base = await table.load()

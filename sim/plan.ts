@@ -138,19 +138,23 @@ function drawOptions(random: Random): PlanOptions {
 }
 
 function drawFaults(random: Random): readonly StoreFault[] {
-  const rates = faultKinds.map((kind) => ({
-    kind,
-    rate: random.isLucky(0.5) ? (random.below(1000) / 1000) * rateMax[kind] : 0,
-  }))
+  const rates = faultKinds.flatMap((kind) => {
+    const rate = random.isLucky(0.5) ? (random.below(1000) / 1000) * rateMax[kind] : 0
+    return rate === 0 ? [] : [{ kind, rate }]
+  })
   const faults: StoreFault[] = []
   for (let call = 0; call < callsMax; call += 1) {
-    for (const { kind, rate } of rates) {
-      if (!random.isLucky(rate)) continue
-      faults.push({ call, kind, ms: drawDelay(random) })
-      // A network that fails once often fails for a while.
-      faults.push({ call, kind, ms: drawDelay(random) })
-      break
-    }
+    // One number says whether this call fails, and how.
+    let chance = random.fraction()
+    const drawn = rates.find(({ rate }) => {
+      chance -= rate
+      return chance < 0
+    })
+    if (drawn === undefined) continue
+    const { kind } = drawn
+    faults.push({ call, kind, ms: drawDelay(random) })
+    // A network that fails once often fails again.
+    if (random.isLucky(0.5)) faults.push({ call: call + 1, kind, ms: drawDelay(random) })
   }
   return [...faults, ...drawCommitFaults(random)]
 }

@@ -2,6 +2,7 @@ import { fileCatalog } from '../src/catalog/iceberg/file-catalog.ts'
 import type { LakeTable, TableDefinition } from '../src/catalog/ports.ts'
 import type { ObjectStore } from '../src/catalog/store/object-store.ts'
 import { createEmbeddedCoordinator } from '../src/coordinator/embedded-coordinator.ts'
+import { Ending } from '../src/core/ending.ts'
 import { isSluiceError, SluiceError } from '../src/core/errors.ts'
 import { incarnation, type TableId } from '../src/core/ids.ts'
 import type { Clock, IdSource, Journal } from '../src/core/ports.ts'
@@ -74,7 +75,7 @@ export class SimProcess {
   readonly #source: EmbeddedSource
   readonly #link: CoordinatorLink
   readonly #tables = new Map<TableId, OpenTable>()
-  readonly #stop = new AbortController()
+  readonly #stop = new Ending()
   readonly #journal: Journal
   #incarnation = 1
   #job: RunningJob | undefined
@@ -179,7 +180,13 @@ export class SimProcess {
   async #open({ name, inputs }: SimTable): Promise<void> {
     const { options, seams, watcher } = this.#options
     const store = seams.store?.(this.#options.store) ?? this.#options.store
-    const catalog = fileCatalog({ store, warehouse, clock: this.#clock, ids: this.#ids })
+    const catalog = fileCatalog({
+      store,
+      warehouse,
+      clock: this.#clock,
+      ids: this.#ids,
+      manifestCompression: 'null',
+    })
     const created = await catalog.create(definitionOf(name, options))
     const lake = seams.lake?.(created.table, store) ?? created.table
     const sourceId = `embedded:${name}`
@@ -302,7 +309,7 @@ export class SimProcess {
 
   async #readInput({ table, resumed }: OpenTable, input: SimInput): Promise<void> {
     const known = resumed.get(input.id)
-    const { signal } = this.#stop
+    const signal = this.#stop
     let at = known === undefined ? 0 : Number(known.position)
     for (;;) {
       const { world } = this.#options

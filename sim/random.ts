@@ -14,8 +14,13 @@ export class Random implements Chance {
     return scramble(this.#state)
   }
 
+  /** A number in `[0, 1)`. */
+  fraction(): number {
+    return this.next() / 2 ** 32
+  }
+
   below(bound: number): number {
-    return Math.floor((this.next() / 2 ** 32) * bound)
+    return Math.floor(this.fraction() * bound)
   }
 
   /** A whole number in `[from, to]`. */
@@ -24,7 +29,7 @@ export class Random implements Chance {
   }
 
   isLucky(probability: number): boolean {
-    return this.next() / 2 ** 32 < probability
+    return this.fraction() < probability
   }
 
   pick<T>(items: readonly [T, ...T[]]): T {

@@ -114,7 +114,7 @@ export class SimStore {
       putHint: async (location, body) => {
         // A hint that is not written is not missed.
         await this.#call(pid, 'hint', location, () => {
-          this.#put(location, body)
+          this.#put(location, Buffer.from(body))
         }).catch(() => undefined)
       },
       open: (location) => Promise.resolve(this.#writer(pid, location)),
@@ -159,7 +159,7 @@ export class SimStore {
         if (!makeFolders && !this.#objects.has(firstVersionBeside(location))) {
           throw new SluiceError('TABLE_MISSING', `${location}: its folder is gone`)
         }
-        this.#put(location, body)
+        this.#put(location, Buffer.from(body))
         // The request was sent twice below the caller, and the second answer is the one that came.
         if (fault === 'doubled') return { kind: 'rejected', reason: 'exists' }
         return { kind: 'applied' }
@@ -174,7 +174,7 @@ export class SimStore {
     const chunks: Uint8Array[] = []
     return {
       write: (bytes) => {
-        chunks.push(new Uint8Array(bytes))
+        chunks.push(Buffer.from(bytes))
         return Promise.resolve()
       },
       finish: () =>
@@ -222,55 +222,46 @@ export class SimStore {
     const down = 1 + (drawAt(this.#seed, 2 * number + 1) % 12)
     const { fault, ms } = this.#faultOf(pid, operation, number)
     if (fault !== undefined) this.#note(fault, pid, operation, location)
-    const noAnswer = (): SluiceError =>
-      new SluiceError('STORE_UNAVAILABLE', `${location}: no answer`)
-    const reply = <R>(delay: number, answer: () => R): Promise<R> =>
-      new Promise<R>((resolve, reject) => {
+    return new Promise<T>((resolve, reject) => {
+      const noAnswer = (delay: number): void => {
         world.later(pid, delay, () => {
-          try {
-            resolve(answer())
-          } catch (error) {
-            reject(error instanceof Error ? error : new Error(String(error)))
-          }
+          reject(new SluiceError('STORE_UNAVAILABLE', `${location}: no answer`))
         })
-      })
-    const fails = (): never => {
-      throw noAnswer()
-    }
-    if (world.now < this.#stormUntil.time && drawAt(this.#seed, 7919 + number) % 10 < 7) {
-      this.#note('503', pid, operation, location)
-      return reply(up + down, fails)
-    }
-    const inStore = (delay: number): Promise<() => T> =>
-      new Promise((resolve) => {
+      }
+      const inStore = (delay: number, reply: (answer: () => void) => void): void => {
         world.later(nobody, delay, () => {
           try {
             const value = effect(fault, number)
-            resolve(() => value)
+            reply(() => {
+              resolve(value)
+            })
           } catch (error) {
-            resolve(() => {
-              throw error
+            reply(() => {
+              reject(error instanceof Error ? error : new Error(String(error)))
             })
           }
         })
-      })
-    switch (fault) {
-      case 'reject-before':
-        return reply(up + down, fails)
-      case 'lost-reply':
-        void inStore(up)
-        return reply(timeoutMs, fails)
-      case 'delayed-apply':
-        void inStore(timeoutMs + ms)
-        return reply(timeoutMs, fails)
-      default:
-        return new Promise<T>((resolve, reject) => {
-          const slow = fault === 'slow' ? Math.floor(ms / 4) : 0
-          void inStore(up + slow).then((answer) => {
-            reply(down, answer).then(resolve, reject)
+      }
+      if (world.now < this.#stormUntil.time && drawAt(this.#seed, 7919 + number) % 10 < 7) {
+        this.#note('503', pid, operation, location)
+        noAnswer(up + down)
+        return
+      }
+      switch (fault) {
+        case 'reject-before':
+          noAnswer(up + down)
+          return
+        case 'lost-reply':
+        case 'delayed-apply':
+          inStore(fault === 'lost-reply' ? up : timeoutMs + ms, () => undefined)
+          noAnswer(timeoutMs)
+          return
+        default:
+          inStore(up + (fault === 'slow' ? Math.floor(ms / 4) : 0), (answer) => {
+            world.later(pid, down, answer)
           })
-        })
-    }
+      }
+    })
   }
 
   #faultOf(
@@ -292,11 +283,7 @@ export class SimStore {
   #put(location: string, body: Uint8Array): void {
     const before = this.#objects.get(location)?.body
     const { now } = this.#world
-    this.#objects.set(location, {
-      body: new Uint8Array(body),
-      modifiedAt: millis(now),
-      bornAt: now,
-    })
+    this.#objects.set(location, { body, modifiedAt: millis(now), bornAt: now })
     this.#watcher.wrote(location, body, before)
   }
 

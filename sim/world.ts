@@ -128,24 +128,28 @@ export class World {
     return {
       now: (): Millis => millis(wallStart + this.#now + (this.#wallShift.get(pid) ?? 0)),
       monotonic: (): Millis => millis(this.#now),
-      sleep: (duration, options = {}) =>
+      sleep: (duration, { signal, order: at = order.result } = {}) =>
         new Promise((resolve, reject) => {
-          const { signal } = options
-          const stop = (): void => {
-            cancel()
-            reject(new SluiceError('STOPPED', 'a wait was ended'))
-          }
-          const wake = (): void => {
-            signal?.removeEventListener('abort', stop)
-            resolve()
+          if (signal?.aborted === true) {
+            reject(waitEnded())
+            return
           }
           // Clocks count whole milliseconds, so that a timer never rings before it is due.
-          const cancel =
-            signal?.aborted === true
-              ? (): void => undefined
-              : this.later(pid, Math.ceil(duration), wake, options.order ?? order.result)
-          if (signal?.aborted === true) stop()
-          else signal?.addEventListener('abort', stop, { once: true })
+          const whole = Math.ceil(duration)
+          if (signal === undefined) {
+            this.later(pid, whole, resolve, at)
+            return
+          }
+          const stop = (): void => {
+            cancel()
+            reject(waitEnded())
+          }
+          const wake = (): void => {
+            signal.removeEventListener('abort', stop)
+            resolve()
+          }
+          const cancel = this.later(pid, whole, wake, at)
+          signal.addEventListener('abort', stop, { once: true })
         }),
     }
   }
@@ -160,13 +164,20 @@ export class World {
     isOver: () => boolean,
   ): Promise<void> {
     await quiescence()
-    while (!isOver()) {
-      const next = this.#pop()
-      if (next === undefined) return
+    while (!isOver() && this.#deliver(until)) {
+      await quiescence()
+      const waiting = settled()
+      if (waiting !== undefined) await waiting
+    }
+  }
+
+  /** Lets the next thing happen. @returns false when there is none until `until` */
+  #deliver(until: number): boolean {
+    for (let next = this.#pop(); next !== undefined; next = this.#pop()) {
       if (next.at > until) {
         this.#push(next)
         this.#now = until
-        return
+        return false
       }
       this.#now = Math.max(this.#now, next.at)
       if (!this.#mayHappen(next)) continue
@@ -174,10 +185,9 @@ export class World {
       this.mix(this.#now)
       this.mix(next.pid)
       next.fire()
-      await quiescence()
-      const waiting = settled()
-      if (waiting !== undefined) await waiting
+      return true
     }
+    return false
   }
 
   /** Takes a number into the hash of the trace. */
@@ -256,4 +266,8 @@ function quiescence(): Promise<void> {
   return new Promise((resolve) => {
     process.nextTick(resolve)
   })
+}
+
+function waitEnded(): SluiceError {
+  return new SluiceError('STOPPED', 'a wait was ended')
 }

@@ -16,7 +16,8 @@ export type AvroValue =
   | AvroObject
 export type AvroObject = { readonly [field: string]: AvroValue }
 
-type Schema = unknown
+/** Reads one value of one type. */
+type Read = (reader: Reader) => AvroValue
 
 class Reader {
   readonly #bytes: Uint8Array
@@ -55,7 +56,10 @@ class Reader {
   }
 
   count(): number {
-    return Number(this.long())
+    const byte = this.#bytes[this.at]
+    if (byte === undefined || byte >= 0x80) return Number(this.long())
+    this.at += 1
+    return (byte >>> 1) ^ -(byte & 1)
   }
 
   take(length: number): Uint8Array {
@@ -65,7 +69,8 @@ class Reader {
   }
 
   text(): string {
-    return Buffer.from(this.take(this.count())).toString('utf8')
+    const { buffer, byteOffset, length } = this.take(this.count())
+    return Buffer.from(buffer, byteOffset, length).toString('utf8')
   }
 }
 
@@ -82,7 +87,7 @@ export function readAvroFile(bytes: Uint8Array): {
     for (let each = 0; each < Math.abs(count); each += 1) header.set(reader.text(), reader.text())
   }
   const sync = Buffer.from(reader.take(16))
-  const schema: Schema = JSON.parse(header.get('avro.schema') ?? 'null')
+  const read = readerOf(header.get('avro.schema') ?? 'null')
   const isDeflated = header.get('avro.codec') === 'deflate'
   const records: AvroObject[] = []
   while (!reader.isAtEnd) {
@@ -91,7 +96,7 @@ export function readAvroFile(bytes: Uint8Array): {
     if (sync.compare(reader.take(16)) !== 0) throw new Error('a wrong sync marker')
     const block = new Reader(isDeflated ? inflateRawSync(packed) : packed)
     for (let each = 0; each < count; each += 1) {
-      const record = readValue(block, schema)
+      const record = read(block)
       if (!isObject(record)) throw new Error('a record is no record')
       records.push(record)
     }
@@ -109,49 +114,76 @@ export function isObject(value: AvroValue | undefined): value is AvroObject {
   )
 }
 
-function readValue(reader: Reader, schema: Schema): AvroValue {
+/** By the text of their schemas, of which a world has three. */
+const readers = new Map<string, Read>()
+
+function readerOf(text: string): Read {
+  const known = readers.get(text)
+  if (known !== undefined) return known
+  const read = compiled(JSON.parse(text))
+  readers.set(text, read)
+  return read
+}
+
+function compiled(schema: unknown): Read {
   if (Array.isArray(schema)) {
-    const branches: readonly unknown[] = schema
-    return readValue(reader, branches[reader.count()])
+    const branches = schema.map(compiled)
+    return (reader) => {
+      const branch = branches[reader.count()]
+      if (branch === undefined) throw new Error('a union has no such branch')
+      return branch(reader)
+    }
   }
   if (typeof schema === 'object' && schema !== null && 'type' in schema) {
     if (schema.type === 'record' && 'fields' in schema && Array.isArray(schema.fields)) {
-      const fields: readonly unknown[] = schema.fields
-      const record: Record<string, AvroValue> = {}
-      for (const field of fields) {
-        if (typeof field !== 'object' || field === null) throw new Error('a field is no object')
-        if (!('name' in field) || !('type' in field)) throw new Error('a field has no name or type')
-        record[String(field.name)] = readValue(reader, field.type)
-      }
-      return record
+      return compiledRecord(schema.fields)
     }
-    if (schema.type === 'array' && 'items' in schema) {
-      const items: AvroValue[] = []
-      for (let count = reader.count(); count !== 0; count = reader.count()) {
-        if (count < 0) reader.long()
-        for (let each = 0; each < Math.abs(count); each += 1) {
-          items.push(readValue(reader, schema.items))
-        }
-      }
-      return items
+    if (schema.type === 'array' && 'items' in schema) return compiledArray(schema.items)
+    if (schema.type === 'fixed' && 'size' in schema) {
+      const size = Number(schema.size)
+      return (reader) => reader.take(size)
     }
-    if (schema.type === 'fixed' && 'size' in schema) return reader.take(Number(schema.size))
-    return readValue(reader, schema.type)
+    return compiled(schema.type)
   }
   switch (schema) {
     case 'null':
-      return null
+      return () => null
     case 'boolean':
-      return reader.byte() === 1
+      return (reader) => reader.byte() === 1
     case 'int':
-      return reader.count()
+      return (reader) => reader.count()
     case 'long':
-      return reader.long()
+      return (reader) => reader.long()
     case 'string':
-      return reader.text()
+      return (reader) => reader.text()
     case 'bytes':
-      return reader.take(reader.count())
+      return (reader) => reader.take(reader.count())
     default:
       throw new Error(`type ${JSON.stringify(schema)} is not known here`)
+  }
+}
+
+function compiledRecord(fields: readonly unknown[]): Read {
+  const members = fields.map((field): readonly [string, Read] => {
+    if (typeof field !== 'object' || field === null) throw new Error('a field is no object')
+    if (!('name' in field) || !('type' in field)) throw new Error('a field has no name or type')
+    return [String(field.name), compiled(field.type)]
+  })
+  return (reader) => {
+    const record: Record<string, AvroValue> = {}
+    for (const [name, read] of members) record[name] = read(reader)
+    return record
+  }
+}
+
+function compiledArray(of: unknown): Read {
+  const read = compiled(of)
+  return (reader) => {
+    const items: AvroValue[] = []
+    for (let count = reader.count(); count !== 0; count = reader.count()) {
+      if (count < 0) reader.long()
+      for (let each = 0; each < Math.abs(count); each += 1) items.push(read(reader))
+    }
+    return items
   }
 }
