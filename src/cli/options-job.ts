@@ -70,7 +70,7 @@ export const jobOptions: readonly OptionSpec[] = [
     environment: true,
     config: 'source: kv.dir',
     commands: ['tier'],
-    about: 'folder for the files of --kv-engine rocksdb',
+    about: 'folder for --kv-engine rocksdb',
     standard: '$XDG_STATE_HOME/sluice, or ~/.local/state/sluice',
   },
 ]

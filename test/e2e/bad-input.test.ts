@@ -136,13 +136,13 @@ const refusals: Readonly<Record<string, Case>> = {
   'a primary key that is no column': {
     args: [...tierIds, '--primary-key', 'idd'],
     exit: 2,
-    says: `error: primary key "idd" is not a column. Did you mean "id"?`,
+    says: `error: primary key "idd" is not a column. Did you mean id?`,
     code: 'SCHEMA_UNSUPPORTED',
   },
   'changes without a primary key': {
     args: [...tierIds, '--cdc', 'debezium'],
     exit: 2,
-    says: `error: --cdc debezium: default.ids has no primary key, and changes need one
+    says: `error: --cdc debezium: demo.ids has no primary key, and changes need one
   fix    --primary-key id`,
     code: 'CONFIG_INVALID',
   },
