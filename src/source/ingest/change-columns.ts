@@ -400,7 +400,8 @@ export class ChangeColumns implements JsonSink {
  * @throws RecordFault
  */
 export function refuseEnvelope(cursor: JsonCursor, name: string, at: number): void {
-  if (name !== 'before' && name !== 'after' && name !== 'payload') return
+  const isAround = name === 'payload' || name === 'schema'
+  if (name !== 'before' && name !== 'after' && !isAround) return
   const { at: behind } = cursor
   cursor.expect(58, '":"')
   const isObject = cursor.skipSpace() === 123
@@ -408,10 +409,10 @@ export function refuseEnvelope(cursor: JsonCursor, name: string, at: number): vo
   if (isObject) cursor.skipValue()
   const text = cursor.data.toString('latin1', from, cursor.at)
   cursor.at = behind
-  if (!isObject || (name === 'payload' && !/"(before|after)"/.test(text))) return
+  if (!isObject || (isAround && !/"(before|after)"/.test(text))) return
   throw new RecordFault(
     at,
-    `"${name}" is a row inside the record: this is a Debezium envelope, not a flat record`,
+    `"${name}" makes it a Debezium envelope, not a flat record`,
     'value',
     '--cdc debezium',
   )
