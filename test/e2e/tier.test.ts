@@ -247,7 +247,8 @@ test('the JSON receipt has the keys of its schema, with snapshot ids as strings'
     [5000, 4, 446_166, null],
   )
   assert.deepEqual(Object.keys(round ?? {}), [
-    ...['round', 'incarnation', 'epoch', 'snapshot_id', 'commit_id', 'rows', 'force_finished'],
+    ...['round', 'incarnation', 'epoch', 'snapshot_id', 'commit_id', 'rows', 'rows_deleted'],
+    ...['delete_files', 'force_finished'],
     ...['attempts', 'outcome', 'seconds'],
   ])
   const quoted = documentOf(
