@@ -5,14 +5,11 @@ import {
   Precision,
   TimeUnit,
 } from 'apache-arrow'
-import { SluiceError } from '../errors.ts'
 import type { DataType } from '../schema/types.ts'
+import type { Scope } from './arrow-blame.ts'
 import { bytesOf, elements, int32sOf, int64sOf, malformed } from './arrow-memory.ts'
 import { dateDivisor } from './arrow-type.ts'
 import { type Column, isNull } from './column.ts'
-
-/** Counts values that lost precision. */
-export type Cut = { values: number }
 
 type Base = Pick<Column, 'type' | 'length' | 'nullCount' | 'validity' | 'bitOffset'>
 
@@ -24,7 +21,7 @@ export function fixedValues(
   data: Data,
   base: Base,
   path: string,
-  cut: Cut,
+  scope: Scope,
 ): Column {
   const arrow: ArrowType = data.type
   const { length } = base
@@ -55,18 +52,19 @@ export function fixedValues(
       return decimals(
         { ...base, layout: 'int128', values: decimalWords(arrow, values, length, path) },
         path,
+        scope,
       )
     case 'date':
-      return { ...base, layout: 'int32', values: dates(arrow, values, base, path) }
+      return { ...base, layout: 'int32', values: dates(arrow, values, base, path, scope) }
     case 'time':
     case 'timestamp':
     case 'timestamp_ltz': {
       const micros = {
         ...base,
         layout: 'int64',
-        values: toMicros(arrow, values, base, path, cut),
+        values: toMicros(arrow, values, base, path, scope),
       } as const
-      if (type.kind === 'time') checkTimes(micros, path)
+      if (type.kind === 'time') checkTimes(micros, path, scope)
       return micros
     }
     default:
@@ -159,20 +157,30 @@ function unsignedWords(values: unknown, length: number, path: string): BigInt64A
   return wide
 }
 
-function decimals(column: Column & { readonly layout: 'int128' }, path: string): Column {
+function decimals(
+  column: Column & { readonly layout: 'int128' },
+  path: string,
+  { blame }: Scope,
+): Column {
   const { type, values } = column
   const digits = type.kind === 'decimal' ? type.precision : 38
   const limit = 10n ** BigInt(digits)
   for (let at = 0; at < column.length; at += 1) {
     const value = ((values[2 * at + 1] ?? 0n) << 64n) | BigInt.asUintN(64, values[2 * at] ?? 0n)
     if ((value >= limit || value <= -limit) && !isNull(column, at)) {
-      throw new SluiceError('RECORD_REFUSED', `a decimal in ${path} has over ${digits} digits`)
+      blame(at, `a decimal in ${path} has over ${digits} digits`)
     }
   }
   return column
 }
 
-function dates(arrow: ArrowType, values: unknown, base: Base, path: string): Int32Array {
+function dates(
+  arrow: ArrowType,
+  values: unknown,
+  base: Base,
+  path: string,
+  { blame }: Scope,
+): Int32Array {
   const divisor = dateDivisor(arrow)
   if (divisor === undefined) return int32sOf(values, base.length, path)
   const days = new Int32Array(base.length)
@@ -181,7 +189,7 @@ function dates(arrow: ArrowType, values: unknown, base: Base, path: string): Int
     if (isNull(column, at)) continue
     const day = Number(column.values[at] ?? 0n) / divisor
     if (!Number.isInteger(day) || day !== (day | 0)) {
-      throw new SluiceError('RECORD_REFUSED', `a date in the column ${path} is not a whole day`)
+      blame(at, `a date in the column ${path} is not a whole day: ${String(column.values[at])} ms`)
     }
     days[at] = day
   }
@@ -193,7 +201,7 @@ function toMicros(
   values: unknown,
   base: Base,
   path: string,
-  cut: Cut,
+  { cut, blame }: Scope,
 ): BigInt64Array {
   const { length } = base
   if (!Arrow.isTime(arrow) && !Arrow.isTimestamp(arrow)) throw malformed(path, 'it holds no times')
@@ -206,6 +214,7 @@ function toMicros(
   const column = { ...base, layout: 'int64', values: source } as const
   const micros = new BigInt64Array(length)
   const factor = unit === TimeUnit.SECOND ? 1_000_000n : 1000n
+  const symbol = unit === TimeUnit.SECOND ? 's' : 'ms'
   for (let at = 0; at < length; at += 1) {
     if (isNull(column, at)) continue
     const value = source[at] ?? 0n
@@ -216,7 +225,7 @@ function toMicros(
     } else {
       const scaled = value * factor
       if (BigInt.asIntN(64, scaled) !== scaled) {
-        throw new SluiceError('RECORD_REFUSED', `a timestamp in ${path} exceeds 64 bits of micros`)
+        blame(at, `a timestamp in ${path} exceeds 64 bits of micros: ${value} ${symbol}`)
       }
       micros[at] = scaled
     }
@@ -224,11 +233,15 @@ function toMicros(
   return micros
 }
 
-function checkTimes(column: Column & { readonly layout: 'int64' }, path: string): void {
+function checkTimes(
+  column: Column & { readonly layout: 'int64' },
+  path: string,
+  { blame }: Scope,
+): void {
   for (let at = 0; at < column.length; at += 1) {
     const value = column.values[at] ?? 0n
     if ((value < 0n || value >= microsPerDay) && !isNull(column, at)) {
-      throw new SluiceError('RECORD_REFUSED', `a time in the column ${path} is outside one day`)
+      blame(at, `a time in the column ${path} is outside one day`)
     }
   }
 }

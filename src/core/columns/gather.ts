@@ -36,7 +36,8 @@ export function gatherColumn(
   return builder.finish()
 }
 
-function indexAt(indices: Column, at: number): number {
+/** Which element of the chunks an index names; -1 for none. */
+export function indexAt(indices: Column, at: number): number {
   if (indices.layout === 'int32') return indices.values[at] ?? -1
   if (indices.layout === 'int64') return Number(indices.values[at] ?? -1n)
   return -1

@@ -1,6 +1,7 @@
 import { type RecordBatch, RecordBatchReader } from 'apache-arrow'
 import { readParquet } from 'parquet-wasm/node'
 import { SluiceError } from '../errors.ts'
+import { decoderReason } from './decoder-reason.ts'
 import { cutGroup, type Inspect, readFooter } from './parquet-groups.ts'
 
 /** Rows decoded at once. */
@@ -46,7 +47,7 @@ export async function* parquetBatches(
     }
   } catch (error) {
     if (error instanceof SluiceError && error.code !== 'DATA_CORRUPT') throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = decoderReason(error)
     throw new SluiceError('DATA_CORRUPT', `${name}: cannot be read as Parquet (${reason})`, {
       details: { file: name },
       cause: error,

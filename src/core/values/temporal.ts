@@ -77,6 +77,22 @@ export function dateText(days: number): string {
   return `${String(year).padStart(4, '0')}-${pad(month)}-${pad(day)}`
 }
 
+/** `01:02:03.000004` of microseconds of a day; others are shown as a number of them. */
+export function timeText(micros: bigint): string {
+  if (micros < 0n || micros >= microsPerDay) return micros.toString()
+  const seconds = Number(micros / 1_000_000n)
+  const fraction = micros % 1_000_000n
+  const clock = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+  const digits = fraction === 0n ? '' : `.${fraction.toString().padStart(6, '0')}`
+  return `${clock.map(pad).join(':')}${digits}`
+}
+
+/** `1970-01-02T01:02:03.000004` of microseconds since 1970. */
+export function timestampText(micros: bigint): string {
+  const inDay = ((micros % microsPerDay) + microsPerDay) % microsPerDay
+  return `${dateText(Number((micros - inDay) / microsPerDay))}T${timeText(inDay)}`
+}
+
 /** Year, month and day of a day number (Howard Hinnant, "chrono-compatible low-level date algorithms"). */
 export function civilDate(days: number): { year: number; month: number; day: number } {
   const shifted = days + 719_468
@@ -97,6 +113,7 @@ export function civilDate(days: number): { year: number; month: number; day: num
   return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day }
 }
 
+const microsPerDay = 86_400_000_000n
 const dash = 45
 const plus = 43
 const colon = 58

@@ -1,6 +1,7 @@
 import { type RecordBatch, type Table as ArrowTable, tableFromIPC } from 'apache-arrow'
 import { fromArrow } from '../../core/columns/arrow.ts'
 import type { ColumnBatch } from '../../core/columns/column.ts'
+import { decoderReason } from '../../core/columns/decoder-reason.ts'
 import { SluiceError } from '../../core/errors.ts'
 import { formatType } from '../../core/schema/format-type.ts'
 import type { Field } from '../../core/schema/types.ts'
@@ -31,10 +32,8 @@ function batchesOf(records: ArrowRecords): readonly RecordBatch[] {
   try {
     return tableFromIPC(records).batches
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new SluiceError('INPUT_UNREADABLE', `the bytes are no Arrow IPC stream: ${reason}`, {
-      cause: error,
-    })
+    const message = `the bytes are no Arrow IPC stream: ${decoderReason(error)}`
+    throw new SluiceError('INPUT_UNREADABLE', message, { cause: error })
   }
 }
 

@@ -13,6 +13,7 @@ import {
   Int32,
   Int64,
   LargeUtf8,
+  List,
   makeVector,
   RecordBatch,
   Schema,
@@ -27,6 +28,7 @@ import {
   Uint64,
   Uint8,
   Utf8,
+  Vector,
   vectorFromArray,
   Binary,
   DateDay,
@@ -206,3 +208,48 @@ for (const [name, data, code] of refusals) {
     )
   })
 }
+
+test('values that do not fit are told by their rows, through lists and dictionaries', () => {
+  const told = (data: Data): readonly (readonly [number, string, string])[] => {
+    const found: [number, string, string][] = []
+    fromArrow(batchOf(data), {
+      onUnfit: (row, reason, column) => found.push([row, reason, column]),
+    })
+    return found
+  }
+  const day = 86_400_000n
+  const parts = makeData({
+    type: new DateMillisecond(),
+    // The first lies before every list, the last behind them.
+    data: BigInt64Array.of(1n, day, 2n, 3n, day, 4n),
+  })
+  const type = new List(new Field<ArrowType>('item', parts.type, true))
+  const valueOffsets = Int32Array.of(1, 2, 2, 4, 5)
+  const lists = makeData({ type, valueOffsets, child: parts })
+  assert.deepEqual(told(lists), [
+    [2, 'a date in the column a.element is not a whole day: 2 ms', 'a'],
+    [2, 'a date in the column a.element is not a whole day: 3 ms', 'a'],
+  ])
+  const nulls = { nullCount: 1, nullBitmap: Uint8Array.of(0b1011) }
+  assert.deepEqual(told(makeData({ type, valueOffsets, child: parts, ...nulls })), [])
+
+  const words = makeData({
+    type: new Utf8(),
+    valueOffsets: Int32Array.of(0, 1, 2, 3),
+    data: Uint8Array.of(0x61, 0xff, 0x62),
+  })
+  const encoded = makeData({
+    type: new Dictionary(new Utf8(), new Int32()),
+    data: Int32Array.of(0, 1, 2, 1),
+    dictionary: new Vector([words]),
+  })
+  const bad = 'text in the column a (dictionary) is not UTF-8'
+  assert.deepEqual(told(encoded), [
+    [1, bad, 'a'],
+    [3, bad, 'a'],
+  ])
+  assert.throws(
+    () => fromArrow(batchOf(encoded)),
+    (error) => isSluiceError(error, 'RECORD_REFUSED') && error.message === bad,
+  )
+})
