@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { SluiceError } from '../core/errors.ts'
 import { quoteValue } from '../core/text.ts'
+import { noSuchFile } from '../source/ingest/file-problem.ts'
 
 /** More inputs than this in one run are most likely a wrong glob. */
 const inputsMax = 100_000
@@ -29,6 +30,13 @@ export function expandInputs(inputs: readonly string[], folder: string): readonl
     }
   }
   return [...paths]
+}
+
+/** The problem of an input that is not there, with the nearest name beside it. */
+export function missingInput(input: string, folder: string): SluiceError | undefined {
+  const path = resolve(folder, input)
+  if (input === '-' || existsSync(path)) return undefined
+  return noSuchFile(path, input, namesIn(dirname(path), folder))
 }
 
 /** `*` and `?` within one name, `[a-z]`, and `**` for folders of any depth. Hidden files only by name. */

@@ -51,7 +51,7 @@ export const inputOptions: readonly OptionSpec[] = [
     value: 'fail|quarantine',
     choices: ['fail', 'quarantine'],
     commands: ['tier'],
-    about: 'stop at a bad record, or set it aside in a file beside the lake',
+    about: 'stop at a bad record, or set it aside in a file of its own beside the lake',
     standard: 'fail',
   },
   {

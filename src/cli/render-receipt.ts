@@ -54,9 +54,10 @@ export function renderReceipt(
   if (receipt.buckets.length > 0) add('buckets', bucketsText(receipt))
   if (receipt.rounds.length > 1) add('rounds', roundsText(receipt))
   if (receipt.quarantined > 0) {
-    const file =
-      receipt.quarantineFile === undefined ? '' : ` ${marks.arrow} ${receipt.quarantineFile}`
-    add('set aside', `${counted(receipt.quarantined, 'bad record')}${file}`)
+    const { quarantined, quarantineFile: folder } = receipt
+    const files = quarantined === 1 ? ', a file in' : ', a file each in'
+    const where = folder === undefined ? '' : `${files} ${folder}`
+    add('set aside', `${counted(quarantined, 'bad record')}${where}`)
   }
   const cut = receipt.inputs.reduce((sum, input) => sum + input.valuesCut, 0)
   if (cut > 0) add('cut', `${counted(cut, 'value')} to microseconds, as declared`)

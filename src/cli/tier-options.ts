@@ -7,7 +7,7 @@ import { formatTableName, parseTableName } from '../core/table-name.ts'
 import { displayWidth, escapeText, quoteValue } from '../core/text.ts'
 import type { Arguments } from './args.ts'
 import type { Config, Environment } from './config.ts'
-import { expandInputs } from './inputs.ts'
+import { expandInputs, missingInput } from './inputs.ts'
 import { readLocation } from './location.ts'
 import type { Problems } from './problems.ts'
 import { readS3Options } from './s3-options.ts'
@@ -37,7 +37,7 @@ export function readTierRequest(
 ): TierRequest | undefined {
   const inputs = readInputs(given, around.folder, problems)
   const general = settingsOf(given, around.environment, around.config)
-  const table = readTable(general, inputs, problems)
+  const table = readTable(general, inputs, around.folder, problems)
   const tableConfig =
     table === undefined ? undefined : around.config?.tables.get(formatTableName(table))
   const settings = settingsOf(given, around.environment, around.config, tableConfig)
@@ -148,6 +148,7 @@ export function readWarehouse(
 function readTable(
   settings: Settings,
   inputs: readonly string[] | undefined,
+  folder: string,
   problems: Problems,
 ): readonly string[] | undefined {
   const value = settings.get('table')
@@ -156,6 +157,12 @@ function readTable(
   const [only] = inputs
   const stem = inputs.length === 1 && only !== undefined && only !== '-' ? stemOf(only) : undefined
   if (stem !== undefined && plainStem.test(stem)) return ['default', stem]
+  const missing = stem === undefined ? undefined : missingInput(only ?? '', folder)
+  if (missing !== undefined) {
+    // What comes of a misspelt name says nothing.
+    problems.add(missing.code, missing.message, { details: missing.details })
+    return undefined
+  }
   const why =
     stem === undefined
       ? inputs.length > 1

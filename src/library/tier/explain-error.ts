@@ -1,8 +1,9 @@
 import { readFile, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pathOf } from '../../catalog/store/local-store.ts'
-import { type ErrorOptions, isSluiceError, SluiceError } from '../../core/errors.ts'
+import { type ErrorCode, type ErrorOptions, isSluiceError, SluiceError } from '../../core/errors.ts'
 import { formatBytes, formatCount } from '../../core/text.ts'
+import { inputEnd } from './input-state.ts'
 
 /** How far a run came before an error ended it. */
 export type Reached = {
@@ -10,6 +11,7 @@ export type Reached = {
   readonly table: string
   /** Rounds that this run committed. */
   readonly rounds: readonly { readonly round: number }[]
+  readonly isCreated: boolean
   /** Records in the lake now; undefined before the table was opened. */
   readonly records: bigint | undefined
   readonly snapshotId: bigint | undefined
@@ -22,7 +24,15 @@ export async function explainError(error: SluiceError, reached: Reached): Promis
   switch (error.code) {
     case 'RECORD_REFUSED':
     case 'LIMIT_EXCEEDED':
-      return refusedRecord(error, reached)
+    case 'DATA_CORRUPT':
+    case 'INPUT_CHANGED':
+    case 'INPUT_UNREADABLE':
+    case 'SCHEMA_UNSUPPORTED':
+    case 'TABLE_MISMATCH':
+    case 'CONFIG_INVALID': {
+      const { code, state } = inputEnd(error, reached)
+      return again(error, error.message, { code, ...(state === undefined ? {} : { state }) })
+    }
     case 'STORE_DENIED':
       return denied(error, reached)
     case 'DISK_FULL':
@@ -30,23 +40,6 @@ export async function explainError(error: SluiceError, reached: Reached): Promis
     default:
       return error
   }
-}
-
-/** Everything before the record is in: reading stopped there, and the rest was drained. */
-function refusedRecord(error: SluiceError, reached: Reached): SluiceError {
-  const line = error.details['recordLine'] ?? error.details['line']
-  if (error.state !== undefined || (typeof line !== 'number' && typeof line !== 'bigint')) {
-    return error
-  }
-  const at = BigInt(line)
-  const nothing = `nothing from line ${String(line)} on is`
-  const { snapshotId } = reached
-  if (at === 1n || snapshotId === undefined) {
-    return again(error, error.message, { state: `${nothing} in the lake` })
-  }
-  const before = at === 2n ? 'line 1 is' : `lines 1 to ${String(at - 1n)} are`
-  const state = `${before} in the lake (snapshot ${snapshotId.toString()}); ${nothing}`
-  return again(error, error.message, { state })
 }
 
 async function denied(error: SluiceError, reached: Reached): Promise<SluiceError> {
@@ -99,8 +92,12 @@ function stateOf({ rounds, records }: Reached): string {
   return `${which} in the lake; this round left nothing`
 }
 
-function again(error: SluiceError, message: string, options: ErrorOptions): SluiceError {
-  return new SluiceError(error.code, message, {
+function again(
+  error: SluiceError,
+  message: string,
+  { code = error.code, ...options }: ErrorOptions & { readonly code?: ErrorCode },
+): SluiceError {
+  return new SluiceError(code, message, {
     details: error.details,
     effect: error.effect,
     cause: error.cause ?? error,

@@ -119,6 +119,7 @@ export async function openBytes(
   return InputBytes.open({
     name: path === '-' ? 'stdin' : path,
     location: path === '-' ? { kind: 'stream', bytes: stdinBytes(hooks) } : { kind: 'file', path },
+    signal,
     ...(request.follow ? { follow: { clock, signal } } : {}),
   })
 }
@@ -159,7 +160,7 @@ async function identifyFile(
   if (identity.kind === 'changed') throw inputChanged(name, identity.known, identity.found)
   const [asked] = id === undefined ? [] : evidence
   if (identity.kind === 'new' && asked !== undefined) {
-    throw inputChanged(name, asked, identity.misses.get(asked.id))
+    throw identity.failure ?? inputChanged(name, asked, identity.misses.get(asked.id))
   }
   return identity
 }

@@ -1,4 +1,5 @@
-import { isSluiceError, SluiceError } from '../../core/errors.ts'
+import { SluiceError } from '../../core/errors.ts'
+import { type JsonObject, stringifyJson } from '../../core/json64.ts'
 import type { ObjectStore } from '../../catalog/store/object-store.ts'
 import type { BadRecord } from '../../source/ingest/input.ts'
 
@@ -18,7 +19,7 @@ export class Quarantine {
     this.folder = `${warehouse}/_sluice/quarantine/${table}`
   }
 
-  /** The bytes at which records of an input begin that were set aside, in this run or before. */
+  /** Where records of an input lie that were set aside, in this run or before: bytes, or rows. */
   async placesOf(id: string): Promise<readonly bigint[]> {
     const start = `${safeName(id)}-`
     const names = (await this.#store.list(`${this.folder}/`)).map(({ location }) =>
@@ -26,8 +27,8 @@ export class Quarantine {
     )
     return names.flatMap((name) => {
       if (!name.startsWith(start)) return []
-      const byte = /^(\d{1,18})\.ndjson$/.exec(name.slice(start.length))?.[1]
-      return byte === undefined ? [] : [BigInt(byte)]
+      const place = /^(\d{1,18})\.ndjson$/.exec(name.slice(start.length))?.[1]
+      return place === undefined ? [] : [BigInt(place)]
     })
   }
 
@@ -40,7 +41,8 @@ export class Quarantine {
     bad: readonly BadRecord[],
   ): Promise<void> {
     for (const record of bad) {
-      const name = `${safeName(input.id)}-${String(record.byte)}.ndjson`
+      const place = record.kind === 'row' ? record.row : record.byte
+      const name = `${safeName(input.id)}-${String(place)}.ndjson`
       const location = `${this.folder}/${name}`
       const outcome = await this.#store.createIfAbsent(location, lineOf(input.name, record), {
         makeFolders: true,
@@ -61,20 +63,18 @@ export class Quarantine {
 
 /** Text of one quarantine file: one JSON object and a newline. */
 function lineOf(input: string, record: BadRecord): Uint8Array {
-  const text = exactText(record.raw)
+  const { code, reason, raw } = record
+  const text = exactText(raw)
   const kept =
-    text === undefined
-      ? { record_base64: Buffer.from(record.raw).toString('base64') }
-      : { record: text }
-  const line = JSON.stringify({
-    input,
-    line: Number(record.line),
-    byte: Number(record.byte),
-    code: record.code,
-    reason: record.reason,
-    ...kept,
-  })
+    text === undefined ? { record_base64: Buffer.from(raw).toString('base64') } : { record: text }
+  const line = stringifyJson({ input, ...placeOf(record), code, reason, ...kept })
   return Buffer.from(`${line}\n`)
+}
+
+/** Where it lies, in what its input is counted in. */
+function placeOf(record: BadRecord): JsonObject {
+  if (record.kind === 'row') return { row: record.row }
+  return { line: record.line, byte: record.byte }
 }
 
 function exactText(bytes: Uint8Array): string | undefined {
@@ -89,9 +89,4 @@ function exactText(bytes: Uint8Array): string | undefined {
 function safeName(id: string): string {
   const name = id.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, 100)
   return name.startsWith('.') ? `_${name}` : name
-}
-
-/** True for an error that says where a record of the input is wrong. */
-export function isRecordError(error: unknown): error is SluiceError {
-  return isSluiceError(error, 'RECORD_REFUSED')
 }

@@ -25,6 +25,7 @@ export async function tierInputs(
   opened?: OpenedLake,
 ): Promise<Receipt> {
   const startedAt = ports.clock.monotonic()
+  const seconds = (): number => (ports.clock.monotonic() - startedAt) / 1000
   const s3 = request.s3 === undefined ? {} : { s3: request.s3 }
   const lake = opened ?? (await openWarehouse(request.warehouse, ports, s3))
   const receipt = new ReceiptBuilder()
@@ -32,15 +33,22 @@ export async function tierInputs(
     warehouse: request.warehouse,
     table: formatTableName(request.table),
     rounds: receipt.rounds,
+    isCreated: false,
     records: undefined,
     snapshotId: undefined,
     diskNeeded: undefined,
   }
-  const target = await orStopped(openTarget(request, hooks, lake, ports), hooks.signal).catch(
-    async (error: unknown) => {
-      throw await explainThrown(error, reached)
-    },
-  )
+  let target: Target
+  try {
+    target = await orStopped(openTarget(request, hooks, lake, ports), hooks.signal)
+  } catch (error) {
+    // Being told to stop is how a run that follows its input ends.
+    if (request.follow && isSluiceError(error, 'STOPPED')) {
+      const kind = request.primaryKey === undefined ? 'log' : 'primary-key'
+      return nothingCame(reached, kind, seconds())
+    }
+    throw await explainThrown(error, reached)
+  }
   receipt.created = target.created
   receipt.notes.push(...target.notes)
   if (target.created) tellCreated(target, hooks)
@@ -58,14 +66,46 @@ export async function tierInputs(
       receipt.inputs.length = 0
       continue
     }
-    const seconds = (ports.clock.monotonic() - startedAt) / 1000
-    const end = attempt.receipt(error, seconds)
+    const end = attempt.receipt(error, seconds())
     if (error === undefined) return end
     const { snapshotId } = end
     const records = end.rowsBefore + end.rows
     const diskNeeded = await attempt.diskNeeded()
-    const at = { ...reached, records, snapshotId, diskNeeded }
+    const at = { ...reached, isCreated: end.created, records, snapshotId, diskNeeded }
     return { ...end, error: await explainError(error, at) }
+  }
+}
+
+/** Of a run that ended before there was a byte to tier, or to learn columns from. */
+function nothingCame(
+  { table, warehouse }: Reached,
+  kind: Receipt['kind'],
+  seconds: number,
+): Receipt {
+  return {
+    ok: true,
+    table,
+    kind,
+    tableUuid: undefined,
+    created: false,
+    warehouse,
+    snapshotId: undefined,
+    rows: 0n,
+    rowsBefore: 0n,
+    rowsDeleted: 0n,
+    quarantined: 0,
+    quarantineFile: undefined,
+    inputs: [],
+    buckets: [],
+    files: 0,
+    deleteFiles: 0,
+    bytes: 0,
+    inputBytes: 0,
+    rounds: [],
+    seconds,
+    peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+    notes: [],
+    error: undefined,
   }
 }
 

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import type { LakeTable, LoadedTable } from '../../catalog/ports.ts'
 import { folderOfPart } from '../../catalog/iceberg/location.ts'
-import { SluiceError } from '../../core/errors.ts'
+import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import { parseDuration } from '../../core/duration.ts'
 import { checkSchema } from '../../core/schema/check-schema.ts'
 import { formatType } from '../../core/schema/format-type.ts'
 import { parseSchemaFile, type SchemaFile } from '../../core/schema/schema-file.ts'
 import { formatTableName } from '../../core/table-name.ts'
-import { checkInput } from '../../source/ingest/check-input.ts'
+import { checkInput, checkShape } from '../../source/ingest/check-input.ts'
 import type { InputBytes } from '../../source/ingest/input-bytes.ts'
-import { detectFormat } from '../../source/ingest/input-format.ts'
+import { detectFormat, refuseFollowing } from '../../source/ingest/input-format.ts'
 import type { Field } from '../../core/schema/types.ts'
 import type { SourceTable } from '../../source/ports.ts'
 import type { OpenedLake } from '../open-lake.ts'
@@ -79,6 +79,7 @@ export async function openTarget(
       format: await detectFormat(first, request.inputFormat),
       csv: csvOptions(request),
       target: { table: name, fields: learned.fields, ...keys },
+      onUnknownField: request.onUnknownField,
     })
   }
   await closeFile(first)
@@ -219,24 +220,42 @@ function onlyBucketKey(declared: SchemaFile | undefined): string | undefined {
   )
 }
 
-/** Opens every input once, so that a wrong path stops the run before anything is written. */
+/**
+ * Opens every input once, so that a wrong path, or a file that cannot be an input, stops the run before
+ * anything is written. A pipe is left as it is: looking at it may take for ever.
+ */
 async function lookAtInputs(
   request: TierRequest,
   hooks: TierHooks,
   ports: SessionPorts,
 ): Promise<{ readonly first: InputBytes | undefined; readonly waiting: WaitingInputs }> {
   const waiting: WaitingInputs = new Map()
+  const context = { request, hooks, clock: ports.clock, signal: hooks.signal }
   let first: InputBytes | undefined
   for (const path of request.inputs) {
-    const bytes = await openBytes(
-      { request, hooks, clock: ports.clock, signal: hooks.signal },
-      path,
-    )
-    if (!isReopenable(bytes)) waiting.set(path, bytes)
-    else if (first !== undefined) await bytes.close()
+    const bytes = await openBytes(context, path)
+    const isFirst = first === undefined
     first ??= bytes
+    if (!isReopenable(bytes)) {
+      waiting.set(path, bytes)
+      continue
+    }
+    try {
+      await lookAt(bytes, request)
+    } catch (error) {
+      await bytes.close()
+      // What comes before a damaged input is tiered, as before a bad record.
+      if (isFirst || !isSluiceError(error, 'DATA_CORRUPT')) throw error
+    }
+    if (!isFirst) await bytes.close()
   }
   return { first, waiting }
+}
+
+async function lookAt(bytes: InputBytes, request: TierRequest): Promise<void> {
+  const format = await detectFormat(bytes, request.inputFormat)
+  if (request.follow) refuseFollowing(bytes.name, format)
+  await checkShape({ bytes, format, csv: csvOptions(request) })
 }
 
 async function closeFile(bytes: InputBytes | undefined): Promise<void> {

@@ -154,6 +154,7 @@ export type Receipt = {
   /** With `rowsBefore` and `rows`: how many rows there are now. */
   readonly rowsDeleted: bigint
   readonly quarantined: number
+  /** The folder that has a file for each record set aside. */
   readonly quarantineFile: string | undefined
   readonly inputs: readonly InputReport[]
   readonly buckets: readonly {

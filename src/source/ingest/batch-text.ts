@@ -1,5 +1,5 @@
 import { check } from '../../core/never.ts'
-import type { BadRecord, RefusedChange } from './input.ts'
+import type { BadLine, RefusedChange } from './input.ts'
 import type { PrefixHash } from './prefix-hash.ts'
 
 /** The text of one batch, kept as long as its records may still turn out to be bad. */
@@ -27,19 +27,25 @@ export class BatchText {
 
   /**
    * The record that a change is of.
-   * @param lines The line of each change, from 0.
+   * @param lines The line of each change, from 1 at the start of the input.
    */
-  recordOf(lines: Uint32Array, row: number, reason: string): Omit<RefusedChange, 'error'> {
+  recordOf(
+    lines: Uint32Array,
+    row: number,
+    reason: string,
+  ): Omit<RefusedChange, 'error' | 'bad'> & { readonly bad: BadLine } {
     const line = lines[row]
     check(line !== undefined, 'the change is in the batch')
+    const before = line - Number(this.#lines) - 1
     const text = Buffer.concat(this.#parts)
     let from = 0
-    for (let passed = 0; passed < line; passed += 1) from = text.indexOf(10, from) + 1
+    for (let passed = 0; passed < before; passed += 1) from = text.indexOf(10, from) + 1
     const newline = text.indexOf(10, from)
     const to = newline === -1 ? text.length : newline
-    const number = this.#lines + BigInt(line) + 1n
+    const number = BigInt(line)
     const byte = this.#position + BigInt(from)
-    const bad: BadRecord = {
+    const bad: BadLine = {
+      kind: 'line',
       line: number,
       place: { line: number, column: 1, byte },
       byte,

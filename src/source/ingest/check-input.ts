@@ -1,5 +1,5 @@
 import { csvColumns, csvShape } from './csv-header.ts'
-import type { CsvOptions, InputFormat, InputTarget } from './input.ts'
+import type { CsvOptions, InputFormat, InputTarget, RecordPolicy } from './input.ts'
 import type { InputBytes } from './input-bytes.ts'
 import { isText } from './input-format.ts'
 
@@ -14,11 +14,31 @@ export async function checkInput(input: {
   readonly format: InputFormat
   readonly csv: CsvOptions
   readonly target: InputTarget
+  readonly onUnknownField: RecordPolicy
 }): Promise<void> {
-  const { bytes, format, target } = input
-  if (format === 'csv') csvColumns(await csvShape(bytes, input.csv), target, bytes.name)
+  const { bytes, format, target, onUnknownField } = input
+  if (format === 'csv') {
+    csvColumns(await csvShape(bytes, input.csv), target, bytes.name, onUnknownField)
+  }
   if (isText(format)) return
   // Late: the decoders are large, and most inputs are text.
   const { checkWhole } = await import('./open-whole.ts')
-  await checkWhole(bytes, format, target)
+  await checkWhole(bytes, format, target, onUnknownField)
+}
+
+/**
+ * Checks what an input says of its own form, whatever table it is for: a CSV header, the schema of a
+ * Parquet or Arrow file. Nothing of it is taken.
+ * @throws SluiceError INPUT_UNREADABLE, SCHEMA_UNSUPPORTED, DATA_CORRUPT
+ */
+export async function checkShape(input: {
+  readonly bytes: InputBytes
+  readonly format: InputFormat
+  readonly csv: CsvOptions
+}): Promise<void> {
+  const { bytes, format, csv } = input
+  if (format === 'csv') await csvShape(bytes, csv)
+  if (isText(format)) return
+  const { checkSchemaOf } = await import('./open-whole.ts')
+  await checkSchemaOf(bytes, format)
 }

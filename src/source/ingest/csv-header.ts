@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { SluiceError } from '../../core/errors.ts'
+import { didYouMean } from '../../core/suggest.ts'
 import { CsvScanner, fieldText } from './csv-scanner.ts'
-import type { CsvOptions, InputTarget } from './input.ts'
+import type { CsvOptions, InputTarget, RecordPolicy } from './input.ts'
 import type { InputBytes } from './input-bytes.ts'
 import { defaultDelimiter } from './input-format.ts'
 import { RecordFault, shown } from './record-fault.ts'
@@ -52,7 +53,7 @@ async function firstRecord(
   const scanner = new CsvScanner(delimiter)
   for (let size = 65_536; ; size *= 4) {
     const head = await bytes.head(size)
-    const final = head.length < size
+    const final = head.length < size && bytes.failure === undefined
     let from = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0
     while (from < head.length && (head[from] === 10 || head[from] === 13)) from += 1
     if (from === head.length && final) return undefined
@@ -65,6 +66,7 @@ async function firstRecord(
       if (error instanceof RecordFault) throw unreadable(bytes.name, error.message)
       throw error
     }
+    if (bytes.failure !== undefined) throw bytes.failure
     if (size >= headerBytesMax) throw unreadable(bytes.name, 'longer than 1 MiB')
   }
 }
@@ -121,9 +123,15 @@ function refuseHeader(name: string, names: readonly string[], options: CsvOption
 /**
  * Which column of the table each field of a record belongs to; -1 for none, which a record may have
  * as long as it is null there. Without a header fields are the table's columns in order.
- * @throws SluiceError RECORD_REFUSED for a NOT NULL column, or the bucket key, that the header lacks
+ * @throws SluiceError RECORD_REFUSED for a NOT NULL column, or the bucket key, that the header lacks,
+ * and for a name that the table lacks unless records with a value there are set aside
  */
-export function csvColumns(shape: CsvShape, target: InputTarget, name: string): readonly number[] {
+export function csvColumns(
+  shape: CsvShape,
+  target: InputTarget,
+  name: string,
+  onUnknownField: RecordPolicy,
+): readonly number[] {
   const { fields, table } = target
   if (!shape.hasHeader) return fields.map((_, index) => index)
   const names = shape.names ?? []
@@ -138,6 +146,18 @@ export function csvColumns(shape: CsvShape, target: InputTarget, name: string): 
       'RECORD_REFUSED',
       `${name} line 1: ${field.name} is missing, column ${field.name} of ${table} is ${is}`,
       { ...place, fix: `add the column ${field.name}` },
+    )
+  }
+  const unknown = names.find((column) => !byName.has(column))
+  if (unknown !== undefined && onUnknownField === 'fail') {
+    const near = didYouMean(unknown, byName.keys())
+    throw new SluiceError(
+      'RECORD_REFUSED',
+      `${name} line 1: field "${shown(unknown)}" is not a column of ${table}${near}`,
+      {
+        ...place,
+        fix: 'take the field out, or set records with a value there aside: --on-unknown-field quarantine',
+      },
     )
   }
   return names.map((column) => byName.get(column) ?? -1)

@@ -22,8 +22,6 @@ export class CsvParser implements RecordParser {
   readonly #scanner: CsvScanner
   #skipHeader: boolean
   #records = 0
-  /** Lines before the record being read, since this parser began. */
-  #lines = 0
 
   /** @param options.skipHeader The text begins with the header. */
   constructor(
@@ -50,7 +48,6 @@ export class CsvParser implements RecordParser {
         at += blank
         lines += 1
         if (at < bounds.stopAt) continue
-        this.#lines += lines
         return { at, records, lines, why: 'full' }
       }
       const { losses } = sink
@@ -59,7 +56,7 @@ export class CsvParser implements RecordParser {
         if (this.#skipHeader) this.#skipHeader = false
         else {
           if (bounds.doubtful) checkText(data, at, scanner.end)
-          sink.read(data, scanner, this.#lines + lines + 1)
+          sink.read(data, scanner, bounds.line + lines)
           records += 1
           this.#records += 1
         }
@@ -70,17 +67,14 @@ export class CsvParser implements RecordParser {
         const { end, next } = scanner
         const bad = { fault: error, from: at, to: end }
         lines += countLines(data, at, next)
-        this.#lines += lines
         return { at: next, records, lines, why: 'bad', bad }
       }
       lines += scanner.lines
       at = scanner.next
       if (records >= bounds.recordsMax || at >= bounds.stopAt) {
-        this.#lines += lines
         return { at, records, lines, why: 'full' }
       }
     }
-    this.#lines += lines
     return { at, records, lines, why: 'more' }
   }
 

@@ -1,7 +1,5 @@
-import { Readable } from 'node:stream'
-import * as zlib from 'node:zlib'
-import { Decompress } from 'fzstd'
 import { SluiceError } from '../../core/errors.ts'
+import { decoderOf, type Problem } from './decoders.ts'
 
 export type Compression = 'none' | 'gzip' | 'zstd'
 
@@ -13,90 +11,140 @@ export function compressionOf(head: Uint8Array): Compression {
 }
 
 /**
- * The decompressed bytes of all members or frames, in bounded chunks.
- * @throws SluiceError INPUT_UNREADABLE naming the stored byte up to which it went well, when the
- * stream is cut or damaged.
+ * Stored bytes given to a decoder at once, since all that they unfold to is held: 1,032 times as much
+ * of gzip, and 128 KiB for four bytes of zstd.
+ */
+const pieceBytes = { gzip: 32_768, zstd: 1_024 }
+
+/**
+ * The decompressed bytes of all members or frames, in bounded chunks. Of a stream that is cut or
+ * damaged it gives everything before that: to the byte, where the stored bytes can be read again.
+ * @param again The bytes that were read so far, once more; absent where they come only once
+ * @throws SluiceError DATA_CORRUPT then, naming the stored byte up to which it went well
  */
 export async function* decompressed(
   stored: AsyncIterable<Uint8Array>,
   compression: 'gzip' | 'zstd',
   name: string,
+  again?: () => AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let bytesIn = 0
-  const count = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const chunk of stored) {
-      bytesIn += chunk.length
-      yield chunk
-    }
-  }
-  const native = compression === 'gzip' ? zlib.createGunzip({ chunkSize: 262_144 }) : nativeZstd()
+  const mend =
+    again === undefined
+      ? `send all of ${name} again`
+      : `get a whole copy of ${name} and run the same command again`
+  const damaged = (byte: number, problem: Problem): SluiceError =>
+    damagedStream(name, compression, { byte, mend }, problem)
+  // What is lost at damage can be had again of a file only.
+  const decoder = decoderOf(compression, again === undefined ? 16_384 : undefined)
+  let fed = 0
+  let given = 0
   try {
-    if (native === undefined) yield* unzstd(count())
-    else yield* through(count(), native)
-  } catch (error) {
-    if (error instanceof SluiceError) throw error
-    const message = error instanceof Error ? error.message : String(error)
-    const cut = /unexpected end|unexpected eof|truncated/i.test(message)
-    throw new SluiceError(
-      'INPUT_UNREADABLE',
-      cut
-        ? `${name}: the ${compression} stream is cut at byte ${bytesIn.toLocaleString('en-US')}`
-        : `${name}: the ${compression} stream is damaged before byte ${bytesIn.toLocaleString('en-US')} (${message})`,
-      { details: { bytesIn }, cause: error, fix: `get a whole copy of ${name}` },
-    )
-  }
-}
-
-async function* through(
-  stored: AsyncIterable<Uint8Array>,
-  transform: NodeJS.ReadWriteStream,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const source = Readable.from(stored, { objectMode: false })
-  let problem: unknown
-  source.on('error', (error) => {
-    problem = error
-    transform.emit('error', error)
-  })
-  source.pipe(transform)
-  try {
-    for await (const chunk of transform) {
-      if (typeof chunk !== 'string') yield chunk
+    for await (const piece of pieces(stored, pieceBytes[compression])) {
+      const problem = await decoder.feed(piece)
+      for (const chunk of decoder.taken()) {
+        given += chunk.length
+        yield chunk
+      }
+      if (problem !== undefined) {
+        if (again === undefined) throw damaged(fed + piece.length, problem)
+        const last = await lastSteps(again, compression, { fed, given })
+        if (last.tail.length > 0) yield last.tail
+        throw damaged(last.fed + 1, problem)
+      }
+      fed += piece.length
     }
-  } catch (error) {
-    throw problem ?? error
+    const problem = await decoder.feed(undefined)
+    yield* decoder.taken()
+    if (problem !== undefined) throw damaged(fed, problem)
   } finally {
-    source.destroy()
+    decoder.close()
   }
 }
 
-/** Node 22.15 and later have zstd; it checks the content's checksum as well. */
-function nativeZstd(): NodeJS.ReadWriteStream | undefined {
-  return hasZstd(zlib) ? zlib.createZstdDecompress() : undefined
+/** True for the error of a stream that only ends too early; what it gave is right. */
+export function isCut(error: SluiceError): boolean {
+  return error.details['cut'] === true
 }
 
-function hasZstd(
-  library: object,
-): library is { readonly createZstdDecompress: () => NodeJS.ReadWriteStream } {
-  return 'createZstdDecompress' in library
+function damagedStream(
+  name: string,
+  compression: 'gzip' | 'zstd',
+  at: { readonly byte: number; readonly mend: string },
+  problem: Problem,
+): SluiceError {
+  const byte = at.byte.toLocaleString('en-US')
+  return new SluiceError(
+    'DATA_CORRUPT',
+    problem.cut
+      ? `${name}: the ${compression} stream is cut at byte ${byte}`
+      : `${name}: the ${compression} stream is damaged before byte ${byte} (${problem.reason})`,
+    {
+      details: { input: name, bytesIn: at.byte, cut: problem.cut },
+      fix: problem.cut ? at.mend : `${at.mend}; if that is refused as changed, roll the table back`,
+    },
+  )
 }
 
-async function* unzstd(
+/** How much of the failing piece other decoders take at once, one after the other. */
+const smallSteps = [256, 1]
+
+/**
+ * A decoder that fails keeps what its last step gave to itself, so that step is made smaller.
+ * @param before Stored bytes that went well, and how much of what they gave was handed out.
+ * @returns what was not handed out, and how many stored bytes went well
+ */
+async function lastSteps(
+  again: () => AsyncIterable<Uint8Array>,
+  compression: 'gzip' | 'zstd',
+  before: { readonly fed: number; readonly given: number },
+): Promise<{ readonly tail: Buffer; readonly fed: number }> {
+  let tail: Uint8Array[] = []
+  let { fed } = before
+  for (const step of smallSteps) {
+    tail = []
+    let given = 0
+    fed = await feedAgain(again(), compression, { fed, step }, (chunk) => {
+      if (given + chunk.length > before.given) {
+        tail.push(chunk.subarray(Math.max(0, before.given - given)))
+      }
+      given += chunk.length
+    })
+  }
+  return { tail: Buffer.concat(tail), fed }
+}
+
+/** Feeds at once what went well, then in steps. @returns how many bytes went well */
+async function feedAgain(
   stored: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let ready: Uint8Array[] = []
-  const decompress = new Decompress((chunk) => {
-    ready.push(chunk)
-  })
-  // Small pieces, since what one piece unfolds to is held at once: up to 128 KiB for four bytes.
-  const piece = 1_024
-  for await (const chunk of stored) {
-    for (let at = 0; at < chunk.length; at += piece) {
-      decompress.push(chunk.subarray(at, at + piece))
-      const chunks = ready
-      ready = []
-      for (const each of chunks) if (each.length > 0) yield each
+  compression: 'gzip' | 'zstd',
+  { fed: well, step }: { readonly fed: number; readonly step: number },
+  take: (chunk: Uint8Array) => void,
+): Promise<number> {
+  const decoder = decoderOf(compression)
+  let fed = 0
+  try {
+    for await (const chunk of stored) {
+      for (let at = 0; at < chunk.length; ) {
+        const most = fed < well ? Math.min(well - fed, pieceBytes[compression]) : step
+        const size = Math.min(chunk.length - at, most)
+        const problem = await decoder.feed(chunk.subarray(at, at + size))
+        for (const each of decoder.taken()) take(each)
+        if (problem !== undefined) return fed
+        fed += size
+        at += size
+      }
     }
+    return fed
+  } finally {
+    decoder.close()
   }
-  decompress.push(new Uint8Array(0), true)
-  for (const each of ready) if (each.length > 0) yield each
+}
+
+async function* pieces(
+  stored: AsyncIterable<Uint8Array>,
+  size: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of stored) {
+    for (let at = 0; at < chunk.length; at += size) yield chunk.subarray(at, at + size)
+  }
 }

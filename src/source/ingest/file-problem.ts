@@ -13,11 +13,8 @@ export async function fileProblem(
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
   const options = { details: { path, code }, cause: error }
   switch (code) {
-    case 'ENOENT': {
-      const near = await nearestFile(path)
-      const hint = near === undefined ? '' : `. Did you mean ${besides(name, near)}?`
-      return new SluiceError('INPUT_UNREADABLE', `${name}: no such file${hint}`, options)
-    }
+    case 'ENOENT':
+      return noSuchFile(path, name, await namesBeside(path), error)
     case 'EISDIR':
       return new SluiceError('INPUT_UNREADABLE', `${name}: is a folder`, options)
     case 'EACCES':
@@ -31,12 +28,27 @@ export async function fileProblem(
   }
 }
 
-async function nearestFile(path: string): Promise<string | undefined> {
+/** @param names What is in the folder that the file would be in. */
+export function noSuchFile(
+  path: string,
+  name: string,
+  names: readonly string[],
+  cause?: unknown,
+): SluiceError {
+  const near = nearest(basename(path), names)
+  const hint = near === undefined ? '' : `. Did you mean ${besides(name, near)}?`
+  return new SluiceError('INPUT_UNREADABLE', `${name}: no such file${hint}`, {
+    details: { path, code: 'ENOENT' },
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+async function namesBeside(path: string): Promise<readonly string[]> {
   try {
-    return nearest(basename(path), await readdir(dirname(path)))
+    return await readdir(dirname(path))
   } catch {
     // The folder does not exist either, or may not be read: then there is nothing to suggest.
-    return undefined
+    return []
   }
 }
 

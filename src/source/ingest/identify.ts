@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import type { SluiceError } from '../../core/errors.ts'
 import type { BlockDigests } from '../ports.ts'
 import { InputBytes, type InputLocation } from './input-bytes.ts'
 import type { FoundPrefix } from './input-changed.ts'
@@ -29,8 +30,16 @@ export type InputIdentity =
   | { readonly kind: 'grown'; readonly id: string; readonly known: KnownInput }
   /** Its name is known, its beginning is another: refused, see `inputChanged`. */
   | { readonly kind: 'changed'; readonly known: KnownInput; readonly found?: FoundPrefix }
-  /** `misses`: what it begins with instead of the known inputs it was compared with, by their ids. */
-  | { readonly kind: 'new'; readonly id: string; readonly misses: Misses }
+  /**
+   * `misses`: what it begins with instead of the known inputs it was compared with, by their ids.
+   * `failure`: why no more of it could be compared.
+   */
+  | {
+      readonly kind: 'new'
+      readonly id: string
+      readonly misses: Misses
+      readonly failure: SluiceError | undefined
+    }
 
 type Misses = ReadonlyMap<string, FoundPrefix>
 
@@ -56,21 +65,25 @@ export async function identifyInput(file: {
   const known = file.known.filter((each) => (each.whole ?? false) === file.whole)
   const misses = new Map<string, FoundPrefix>()
   const bytes = await InputBytes.open({ name, location })
+  let failure: SluiceError | undefined
   try {
     const candidates = known.filter((each) => mayBe(each, name))
     const match = file.whole
       ? await matchWhole(bytes, known)
       : await matchPrefix(bytes, candidates, misses)
     if (match !== undefined) return match
+    failure = bytes.failure
   } finally {
     await bytes.close()
   }
   const sameName = known.find((each) => each.name === name && each.position > 0n)
   if (sameName !== undefined) {
+    // What is there of it does not tell whether the whole is what was tiered.
+    if (failure !== undefined) throw failure
     const found = misses.get(sameName.id)
     return { kind: 'changed', known: sameName, ...(found === undefined ? {} : { found }) }
   }
-  return { kind: 'new', id: await newId(file), misses }
+  return { kind: 'new', id: await newId(file), misses, failure }
 }
 
 function mayBe(known: KnownInput, name: string): boolean {
@@ -91,7 +104,7 @@ async function matchPrefix(
   let grown = false
   for (const candidate of ascending) {
     while (position < candidate.position) {
-      if (rest.length === 0) rest = (await bytes.read()) ?? rest
+      if (rest.length === 0) rest = (await partOf(bytes)) ?? rest
       if (rest.length === 0) break
       const left = candidate.position - position
       const size = left < BigInt(rest.length) ? Number(left) : rest.length
@@ -109,7 +122,17 @@ async function matchPrefix(
     grown = false
   }
   if (found === undefined) return undefined
-  return identityOf(found, grown || rest.length > 0 || (await bytes.read()) !== undefined)
+  return identityOf(found, grown || rest.length > 0 || (await partOf(bytes)) !== undefined)
+}
+
+/** The next bytes; bytes that cannot be read on end there. */
+async function partOf(bytes: InputBytes): Promise<Uint8Array | undefined> {
+  try {
+    return await bytes.read()
+  } catch (error) {
+    if (bytes.failure !== undefined) return undefined
+    throw error
+  }
 }
 
 function identityOf(known: KnownInput | undefined, grown: boolean): InputIdentity | undefined {
@@ -153,7 +176,7 @@ async function newId(file: {
     await bytes.read()
     for (let target = idBytes; ; target *= 2) {
       while (size < target) {
-        if (rest.length === 0) rest = (await bytes.read()) ?? rest
+        if (rest.length === 0) rest = (await partOf(bytes)) ?? rest
         if (rest.length === 0) return unusedId(idOf(hash), taken)
         const part = rest.subarray(0, target - size)
         hash.update(part)

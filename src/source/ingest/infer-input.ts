@@ -1,4 +1,4 @@
-import { SluiceError } from '../../core/errors.ts'
+import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import type { ColumnBatch } from '../../core/columns/column.ts'
 import { checkSchema } from '../../core/schema/check-schema.ts'
 import type { Field } from '../../core/schema/types.ts'
@@ -14,17 +14,18 @@ import { csvShape, type CsvShape } from './csv-header.ts'
 import { CsvParser, type CsvSink } from './csv-parser.ts'
 import type { CsvScanner } from './csv-scanner.ts'
 import { ChangeObserver } from './infer-changes.ts'
-import type { BadRecord, ChangeForm, CsvOptions, InputFormat } from './input.ts'
+import type { BadLine, ChangeForm, CsvOptions, InputBatch, InputFormat } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
 import { isText, stemOf } from './input-format.ts'
 import type { JsonCursor } from './json-cursor.ts'
 import { type JsonSink, NdjsonParser } from './ndjson-parser.ts'
+import { orDamage } from './damage.ts'
 import { RecordFault } from './record-fault.ts'
 import { PrefixHash } from './prefix-hash.ts'
 import type { RecordParser } from './record-parser.ts'
 import { placeText } from './refused.ts'
 import { scanNumber, shortenedNumber } from './scalar-values.ts'
-import { TextReader } from './text-reader.ts'
+import { recordBytesDefault, TextReader } from './text-reader.ts'
 
 export { isText }
 
@@ -55,6 +56,16 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
     const { wholeFields } = await import('./open-whole.ts')
     return await wholeFields(bytes, format, primaryKey)
   }
+  try {
+    return await inferText(options, format)
+  } catch (error) {
+    // What a damaged stream unfolds to may be anything.
+    throw isSluiceError(error) ? await orDamage(bytes, error) : error
+  }
+}
+
+async function inferText(options: InferOptions, format: 'ndjson' | 'csv'): Promise<Inferred> {
+  const { bytes, primaryKey } = options
   const shape = format === 'csv' ? await csvShape(bytes, options.csv ?? {}) : undefined
   let root = newObserved()
   let changes = observerOf(root, options)
@@ -65,7 +76,7 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
     const bytesMin = Math.min(2 * Math.max(sampled.bytes, sampleBytes), firstRecordBytes)
     sampled = await observe(options, parserOf(root, shape, changes), bytesMin)
   }
-  if (sampled.records === 0) throw nothingToLearnFrom(bytes.name, shape, sampled.firstBad)
+  if (sampled.records === 0) throw nothingToLearnFrom(bytes.name, shape, sampled)
   const declared = changes?.connectFields
   if (declared !== undefined)
     return { fields: withKey(declared, primaryKey, bytes.name), notes: [] }
@@ -80,8 +91,17 @@ export async function inferInput(options: InferOptions): Promise<Inferred> {
 function nothingToLearnFrom(
   name: string,
   shape: CsvShape | undefined,
-  firstBad: BadRecord | undefined,
+  { firstBad, isCut }: Sampled,
 ): SluiceError {
+  if (firstBad === undefined && isCut) {
+    const line = shape?.hasHeader === true ? 2 : 1
+    const limit = recordBytesDefault.toLocaleString('en-US')
+    return new SluiceError(
+      'RECORD_REFUSED',
+      `${name} line ${line}: a record of more than ${limit} bytes, so no column types`,
+      { fix: 'shorten the record, or declare the columns with --schema', details: { input: name } },
+    )
+  }
   if (firstBad === undefined) {
     const what = shape?.names === undefined ? 'no records' : 'a header without records'
     return new SluiceError('INPUT_UNREADABLE', `${name}: ${what}, so no column types`, {
@@ -138,7 +158,7 @@ type Sampled = {
   readonly records: number
   readonly bytes: number
   readonly isCut: boolean
-  readonly firstBad: BadRecord | undefined
+  readonly firstBad: BadLine | undefined
 }
 
 /** Feeds the sample to the parser; how many records it had, and whether the input goes on behind it. */
@@ -160,6 +180,8 @@ async function observe(
     : await enoughRecords(bytes, sampleRecords, bytesMin)
   const stream = async function* (): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(head)
+    // It goes on in no way: then the last record of the sample is not whole.
+    if (bytes.failure !== undefined) throw bytes.failure
   }
   const sample = await InputBytes.open({
     name,
@@ -186,17 +208,27 @@ async function observe(
   })
   try {
     let records = 0
-    let firstBad: BadRecord | undefined
+    let firstBad: BadLine | undefined
     for (;;) {
-      const batch = await reader.next()
+      const batch = await nextOr(reader, records > 0)
       records += batch?.records.length ?? 0
-      firstBad ??= batch?.bad[0]
+      firstBad ??= batch?.bad.find((bad) => bad.kind === 'line')
       if (batch === undefined || batch.ended || !all) {
         return { records, bytes: head.length, isCut, firstBad }
       }
     }
   } finally {
     await reader.close()
+  }
+}
+
+/** What cannot be read on is left to the reader, as long as something was learned. */
+async function nextOr(reader: TextReader, hasSome: boolean): Promise<InputBatch | undefined> {
+  try {
+    return await reader.next()
+  } catch (error) {
+    if (hasSome && isSluiceError(error)) return undefined
+    throw error
   }
 }
 

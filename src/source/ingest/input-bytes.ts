@@ -1,5 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises'
-import { SluiceError } from '../../core/errors.ts'
+import { constants, type FileHandle, open, stat } from 'node:fs/promises'
+import { isSluiceError, SluiceError } from '../../core/errors.ts'
 import { type Compression, compressionOf, decompressed } from './decompress.ts'
 import { fileProblem } from './file-problem.ts'
 import { type FollowOptions, followFile } from './follow.ts'
@@ -20,6 +20,8 @@ export type OpenBytesOptions = {
   readonly location: InputLocation
   /** Goes on after the end of the file, until the signal. */
   readonly follow?: FollowOptions
+  /** Ends waiting for the writer of a named pipe; it then has no bytes. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -38,6 +40,7 @@ export class InputBytes {
   /** Looking ahead found that nothing more is there now. */
   #idleAhead = false
   #ended = false
+  #failure: SluiceError | undefined
 
   private constructor(
     options: OpenBytesOptions,
@@ -73,7 +76,9 @@ export class InputBytes {
         throw new SluiceError('CONFIG_INVALID', message, { fix: 'leave --follow out' })
       }
       const whole = prepend(head, raw)
-      const chunks = compression === 'none' ? whole : decompressed(whole, compression, options.name)
+      const { name } = options
+      const again = stored.total === undefined ? undefined : () => stored.again()
+      const chunks = compression === 'none' ? whole : decompressed(whole, compression, name, again)
       return new InputBytes(options, stored, compression, chunks)
     } catch (error) {
       await stored.close()
@@ -86,11 +91,22 @@ export class InputBytes {
     return this.#stored.bytesRead
   }
 
-  /** The next bytes, without taking them: at least `size`, or all there are. */
+  /**
+   * Why the bytes end before their end, once that was met: a compressed stream that is damaged, a
+   * file that cannot be read on. What was there before is handed out first.
+   */
+  get failure(): SluiceError | undefined {
+    return this.#failure
+  }
+
+  /**
+   * The next bytes, without taking them: at least `size`, or all there are.
+   * @throws SluiceError `failure` when there are none before it
+   */
   async head(size: number): Promise<Buffer> {
     let have = this.#ahead.reduce((sum, chunk) => sum + chunk.length, 0)
     while (have < size && !this.#ended && !this.#idleAhead) {
-      const chunk = await this.#next()
+      const chunk = await this.#nextBefore(have > 0)
       this.#idleAhead = chunk === idle
       if (chunk === undefined || chunk === idle) break
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
@@ -121,11 +137,27 @@ export class InputBytes {
   }
 
   async #next(): Promise<Uint8Array | undefined> {
+    if (this.#failure !== undefined) throw this.#failure
     if (this.#ended) return undefined
-    const next = await this.#chunks.next()
-    if (next.done !== true) return next.value
+    try {
+      const next = await this.#chunks.next()
+      if (next.done !== true) return next.value
+    } catch (error) {
+      if (isSluiceError(error)) this.#failure = error
+      throw error
+    }
     this.#ended = true
     return undefined
+  }
+
+  /** A failure ends what is ahead, if something is. */
+  async #nextBefore(hasSome: boolean): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#next()
+    } catch (error) {
+      if (hasSome && this.#failure !== undefined) return undefined
+      throw error
+    }
   }
 }
 
@@ -148,7 +180,7 @@ class StoredBytes {
     if (location.kind === 'stream') return new StoredBytes(options)
     let file: FileHandle | undefined
     try {
-      file = await open(location.path, 'r')
+      file = await openPipe(location.path, options.signal)
       const status = await file.stat()
       if (status.isDirectory()) {
         throw new SluiceError('INPUT_UNREADABLE', `${name}: is a folder`, {
@@ -165,7 +197,7 @@ class StoredBytes {
   async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     const { location, follow, name } = this.#options
     if (location.kind === 'stream') {
-      for await (const chunk of location.bytes) {
+      for await (const chunk of readable(location.bytes, name)) {
         this.bytesRead += chunk.length
         if (chunk.length > 0) yield chunk
         if (follow !== undefined) yield idle
@@ -191,6 +223,18 @@ class StoredBytes {
     await this.close()
   }
 
+  /** What was read so far, once more; only a file can. */
+  async *again(): AsyncGenerator<Uint8Array, void, undefined> {
+    const file = this.#file
+    for (let at = 0; file !== undefined && !this.#closed && at < this.bytesRead; ) {
+      const buffer = Buffer.allocUnsafeSlow(Math.min(readBytes, this.bytesRead - at))
+      const { bytesRead } = await this.#read(file, buffer, at)
+      if (bytesRead === 0) return
+      at += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -207,6 +251,38 @@ class StoredBytes {
     } catch (error) {
       throw await fileProblem(error, this.#options.name, this.#options.name)
     }
+  }
+}
+
+/** @throws SluiceError INPUT_UNREADABLE for whatever the stream fails with */
+async function* readable(
+  bytes: AsyncIterable<Uint8Array>,
+  name: string,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* bytes
+  } catch (error) {
+    throw await fileProblem(error, name, name)
+  }
+}
+
+/**
+ * Opens a file, or a pipe as soon as it has a writer. That wait cannot be called off, and would keep the
+ * process alive: at the signal, this process is the writer for a moment.
+ */
+async function openPipe(path: string, signal: AbortSignal | undefined): Promise<FileHandle> {
+  const release = (): void => {
+    void open(path, constants.O_WRONLY | constants.O_NONBLOCK)
+      .then((writer) => writer.close())
+      .catch(() => undefined)
+  }
+  const isPipe = signal !== undefined && (await stat(path)).isFIFO()
+  if (isPipe) signal.addEventListener('abort', release)
+  if (isPipe && signal.aborted) release()
+  try {
+    return await open(path, 'r')
+  } finally {
+    if (isPipe) signal.removeEventListener('abort', release)
   }
 }
 

@@ -89,18 +89,38 @@ export type RefusedChange = {
   readonly before: Pick<InputBatch, 'endPosition' | 'digest' | 'blocks'>
 }
 
+/** A place in a text, as people find it: line and character from 1, byte of the decompressed text. */
+export type TextPlace = { readonly line: bigint; readonly column: number; readonly byte: bigint }
+
 /** A record that was set aside; it takes no place among the records. */
-export type BadRecord = {
+export type BadRecord = BadLine | BadRow
+
+export type BadLine = {
+  readonly kind: 'line'
+  readonly row?: undefined
   /** From 1, in lines of the text; the line the record begins at. */
   readonly line: bigint
-  /** Line and character, both from 1, of the value that is wrong. */
-  readonly place: { readonly line: bigint; readonly column: number; readonly byte: bigint }
+  /** Of the value that is wrong. */
+  readonly place: TextPlace
   /** First byte of the record in the decompressed text. */
   readonly byte: bigint
   readonly code: 'RECORD_REFUSED'
   readonly reason: string
   readonly fix?: string
-  /** The record as read, without its newline. */
+  /** The record as read, without its newline; of one that is too long, its beginning. */
+  readonly raw: Uint8Array
+}
+
+/** A row of a Parquet or Arrow file. */
+export type BadRow = {
+  readonly kind: 'row'
+  readonly line?: undefined
+  readonly fix?: undefined
+  /** From 0, as positions are. */
+  readonly row: bigint
+  readonly code: 'RECORD_REFUSED'
+  readonly reason: string
+  /** The row as JSON text. */
   readonly raw: Uint8Array
 }
 
@@ -133,8 +153,9 @@ export interface InputReader {
   progress(): { readonly bytesRead: number; readonly bytesTotal: number | undefined }
   /**
    * The next batch; nothing after the one that has `ended`.
-   * @throws SluiceError RECORD_REFUSED after the batch before a bad record has been returned;
-   * INPUT_CHANGED, INPUT_UNREADABLE, DATA_CORRUPT, LIMIT_EXCEEDED.
+   * @throws SluiceError after everything before it has been returned: RECORD_REFUSED at a bad record,
+   * LIMIT_EXCEEDED at one too many, DATA_CORRUPT where the input is damaged; INPUT_CHANGED,
+   * INPUT_UNREADABLE.
    */
   next(): Promise<InputBatch | undefined>
   close(): Promise<void>

@@ -22,9 +22,6 @@ export class NdjsonParser implements RecordParser {
   readonly #sink: JsonSink
   readonly #cursor = new JsonCursor()
   #records = 0
-  /** Lines before the one being read, since this parser began. */
-  #lines = 0
-  #linesTaken = 0
 
   constructor(sink: JsonSink) {
     this.#sink = sink
@@ -46,7 +43,7 @@ export class NdjsonParser implements RecordParser {
       if (cursor.skipSpace() !== 10) {
         try {
           if (bounds.doubtful) checkText(data, at)
-          this.#sink.read(cursor, this.#lines + lines + 1)
+          this.#sink.read(cursor, bounds.line + lines)
           if (cursor.skipSpace() !== 10) throw cursor.unexpected('the end of the line')
           records += 1
           this.#records += 1
@@ -58,7 +55,6 @@ export class NdjsonParser implements RecordParser {
           const ended = to < bounds.to
           const bad = { fault: error, from: at, to }
           if (ended) lines += 1
-          this.#lines += lines
           return { at: ended ? to + 1 : to, records, lines, why: 'bad', bad }
         }
       }
@@ -67,11 +63,9 @@ export class NdjsonParser implements RecordParser {
       if (newline) lines += 1
       else break
       if (records >= bounds.recordsMax || at >= bounds.stopAt) {
-        this.#lines += lines
         return { at, records, lines, why: 'full' }
       }
     }
-    this.#lines += lines
     return { at, records, lines, why: 'more' }
   }
 
@@ -81,11 +75,7 @@ export class NdjsonParser implements RecordParser {
     this.#records = 0
     this.#cursor.losses = 0
     const changes = this.#sink.takeChanges?.()
-    const before = this.#linesTaken + 1
-    this.#linesTaken = this.#lines
-    if (changes === undefined) return { records, precisionLosses }
-    const lines = changes.lines.map((line) => line - before)
-    return { records, precisionLosses, changes: { ...changes, lines } }
+    return { records, precisionLosses, ...(changes === undefined ? {} : { changes }) }
   }
 }
 

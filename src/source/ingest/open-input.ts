@@ -13,7 +13,7 @@ import { CsvColumns } from './csv-columns.ts'
 import { csvColumns, csvShape } from './csv-header.ts'
 import { CsvParser } from './csv-parser.ts'
 import type { InputBytes } from './input-bytes.ts'
-import { detectFormat, isText } from './input-format.ts'
+import { detectFormat, isText, refuseFollowing } from './input-format.ts'
 import { ChangeColumns } from './change-columns.ts'
 import { JsonColumns } from './json-columns.ts'
 import { NdjsonParser } from './ndjson-parser.ts'
@@ -58,27 +58,25 @@ async function openReader(spec: InputSpec): Promise<InputReader> {
   const { bytes, resume } = spec
   const format = await detectFormat(bytes, spec.format)
   requireForm(bytes.name, format, spec.target.changes)
+  const rules = {
+    onBadRecord: spec.onBadRecord ?? 'fail',
+    onUnknownField: spec.onUnknownField ?? 'fail',
+    badRecordsMax: spec.badRecordsMax ?? 1000,
+  }
+  if (spec.follow === true) refuseFollowing(bytes.name, format)
   if (!isText(format)) {
-    if (spec.follow === true) {
-      throw new SluiceError(
-        'CONFIG_INVALID',
-        `${bytes.name}: a ${format} file cannot be followed`,
-        {
-          fix: 'leave --follow out',
-        },
-      )
-    }
     const { openWhole } = await import('./open-whole.ts')
     const recordsMax = spec.limits?.batchRecordsMax
     return await openWhole({
       bytes,
       format,
       target: spec.target,
+      rules,
       ...(resume === undefined ? {} : { resume }),
       ...(recordsMax === undefined ? {} : { recordsMax }),
     })
   }
-  const parser = await textParser(spec, format)
+  const { parser, hasHeader } = await textParser(spec, format)
   const prefix =
     resume === undefined || resume.position === 0n
       ? { position: 0n, lines: 0n, hash: new PrefixHash(), rest: new Uint8Array(0) }
@@ -87,12 +85,11 @@ async function openReader(spec: InputSpec): Promise<InputReader> {
     bytes,
     format,
     parser,
-    onBadRecord: spec.onBadRecord ?? 'fail',
-    onUnknownField: spec.onUnknownField ?? 'fail',
-    badRecordsMax: spec.badRecordsMax ?? 1000,
+    ...rules,
     limits: spec.limits ?? {},
     follow: spec.follow ?? false,
     keepsText: format === 'ndjson' && spec.target.primaryKey !== undefined,
+    hasHeader,
     start: {
       ...prefix,
       records: prefix.position === 0n ? 0n : (resume?.records ?? 0n),
@@ -117,18 +114,22 @@ export function requireForm(name: string, format: InputFormat, form: ChangeForm 
   )
 }
 
-async function textParser(spec: InputSpec, format: 'ndjson' | 'csv'): Promise<RecordParser> {
+async function textParser(
+  spec: InputSpec,
+  format: 'ndjson' | 'csv',
+): Promise<{ readonly parser: RecordParser; readonly hasHeader: boolean }> {
   const { primaryKey, changes = { kind: 'upserts' } } = spec.target
   if (format === 'ndjson') {
-    return new NdjsonParser(
+    const columns =
       primaryKey === undefined
         ? new JsonColumns(spec.target)
-        : new ChangeColumns(spec.target, changes),
-    )
+        : new ChangeColumns(spec.target, changes)
+    return { parser: new NdjsonParser(columns), hasHeader: false }
   }
   const shape = await csvShape(spec.bytes, spec.csv ?? {})
-  const columns = csvColumns(shape, spec.target, spec.bytes.name)
-  const skipHeader = shape.hasHeader && (spec.resume?.position ?? 0n) === 0n
+  const columns = csvColumns(shape, spec.target, spec.bytes.name, spec.onUnknownField ?? 'fail')
+  const { delimiter, hasHeader } = shape
+  const skipHeader = hasHeader && (spec.resume?.position ?? 0n) === 0n
   const sink = new CsvColumns(spec.target, shape, columns)
-  return new CsvParser(sink, { delimiter: shape.delimiter, skipHeader })
+  return { parser: new CsvParser(sink, { delimiter, skipHeader }), hasHeader }
 }

@@ -1,5 +1,5 @@
 import { openAsBlob } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import {
   type DataType as ArrowType,
   type Field as ArrowField,
@@ -13,7 +13,8 @@ import type { Inferred } from '../../core/schema/infer.ts'
 import { fieldFromArrow, refuseUnsigned64 } from '../../core/columns/arrow-type.ts'
 import type { Field } from '../../core/schema/types.ts'
 import { digestOf } from './identify.ts'
-import type { InputReader, InputTarget, ResumePoint } from './input.ts'
+import type { BadRecordRules } from './bad-records.ts'
+import type { InputReader, InputTarget, RecordPolicy, ResumePoint } from './input.ts'
 import { InputBytes } from './input-bytes.ts'
 import { inputChanged } from './input-changed.ts'
 import { matchColumns } from './match-columns.ts'
@@ -26,10 +27,11 @@ export async function openWhole(options: {
   readonly bytes: InputBytes
   readonly format: WholeFormat
   readonly target: InputTarget
+  readonly rules: BadRecordRules
   readonly resume?: ResumePoint
   readonly recordsMax?: number
 }): Promise<InputReader> {
-  const { bytes, format, target, resume } = options
+  const { bytes, format, target, rules, resume } = options
   const digest = await fileDigest(bytes)
   if (resume !== undefined && resume.digest !== digest && digest !== '') {
     throw inputChanged(bytes.name, { ...resume, whole: true }, undefined)
@@ -40,9 +42,10 @@ export async function openWhole(options: {
     name: bytes.name,
     format,
     target,
+    rules,
     batches: batchesOf(bytes, format),
     digest,
-    skip: resume?.position ?? 0n,
+    skip: { rows: resume?.position ?? 0n, records: resume?.records ?? 0n },
     recordsMax: options.recordsMax ?? 8192,
     bytes,
   })
@@ -84,9 +87,23 @@ export async function checkWhole(
   bytes: InputBytes,
   format: WholeFormat,
   target: InputTarget,
+  onUnknownField: RecordPolicy,
 ): Promise<void> {
   try {
-    matchColumns(fieldsOf(await schemaOf(bytes, format), target.fields), target, bytes.name)
+    const fields = fieldsOf(await schemaOf(bytes, format), target.fields)
+    matchColumns(fields, target, bytes.name, onUnknownField)
+  } catch (error) {
+    throw corrupt(error, bytes.name, format)
+  }
+}
+
+/**
+ * Checks that the columns of a Parquet or Arrow input can be told; nothing of it is taken.
+ * @throws SluiceError DATA_CORRUPT, INPUT_UNREADABLE
+ */
+export async function checkSchemaOf(bytes: InputBytes, format: WholeFormat): Promise<void> {
+  try {
+    await schemaOf(bytes, format)
   } catch (error) {
     throw corrupt(error, bytes.name, format)
   }
@@ -128,10 +145,29 @@ async function* arrowBatches(bytes: InputBytes): AsyncGenerator<RecordBatch, voi
   }
   const file = await open(location.path, 'r')
   try {
+    await refuseCutFile(file)
     yield* await RecordBatchReader.from(file)
   } finally {
     await file.close()
   }
+}
+
+const arrowMagic = Buffer.from('ARROW1', 'latin1')
+
+/** An Arrow file is read from its end, which tells as well whether it is whole. */
+async function refuseCutFile(file: FileHandle): Promise<void> {
+  const { size } = await file.stat()
+  const head = await bytesAt(file, 0, arrowMagic.length)
+  if (!head.equals(arrowMagic)) return
+  const tail = await bytesAt(file, Math.max(0, size - 10), 10)
+  const footer = tail.length < 10 ? 0 : tail.readInt32LE(0)
+  const isWhole = tail.subarray(4).equals(arrowMagic) && footer > 0 && footer <= size - 18
+  if (!isWhole) throw new Error('it does not end like one')
+}
+
+async function bytesAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position)
+  return buffer.subarray(0, bytesRead)
 }
 
 async function* streamOf(bytes: InputBytes): AsyncGenerator<Uint8Array, void, undefined> {
@@ -198,6 +234,7 @@ async function schemaOf(bytes: InputBytes, format: WholeFormat): Promise<Schema>
   }
   const file = await open(location.path, 'r')
   try {
+    await refuseCutFile(file)
     const reader = await RecordBatchReader.from(file)
     return (await reader.open()).schema
   } finally {

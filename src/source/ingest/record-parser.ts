@@ -11,6 +11,8 @@ export type ParseBounds = {
   /** Stop after this many records, or after the first record that ends at or behind `stopAt`. */
   readonly recordsMax: number
   readonly stopAt: number
+  /** The line that `from` is in, from 1. */
+  readonly line: number
   /** Some byte of the text is known not to be UTF-8, so each record has to be checked. */
   readonly doubtful: boolean
 }
@@ -32,7 +34,7 @@ export type ParsedChanges = {
   readonly ops: Uint8Array
   readonly kept?: KeptColumns
   readonly tombstones: number
-  /** The line that each change is in, from 0 for the first one since the last `take`. */
+  /** The line that each change is in, as `ParseBounds` counts them. */
   readonly lines: Uint32Array
 }
 

@@ -78,45 +78,64 @@ export function nullColumn(type: DataType, length: number): Column {
  * What lies below a null, or outside every list, holds nothing and may be anything.
  */
 export function firstForbiddenNull(column: Column, type: DataType): number {
-  return forbiddenBelow(column, type, () => true)
+  let first = -1
+  forbiddenNulls(column, type, (at) => {
+    if (first === -1 || at < first) first = at
+  })
+  return first
 }
 
-function forbiddenBelow(column: Column, type: DataType, isHeld: (at: number) => boolean): number {
+/** Tells of all elements that are null where the type forbids it, some more than once. */
+export function forbiddenNulls(column: Column, type: DataType, tell: (at: number) => void): void {
+  forbiddenBelow(column, type, () => true, tell)
+}
+
+function forbiddenBelow(
+  column: Column,
+  type: DataType,
+  isHeld: (at: number) => boolean,
+  tell: (at: number) => void,
+): void {
   if (!type.nullable && column.nullCount > 0) {
-    for (let at = 0; at < column.length; at += 1) if (isHeld(at) && isNull(column, at)) return at
+    for (let at = 0; at < column.length; at += 1) if (isHeld(at) && isNull(column, at)) tell(at)
   }
   const isValue = (at: number): boolean => isHeld(at) && !isNull(column, at)
   if (column.layout === 'struct' && type.kind === 'row') {
     for (const [index, field] of type.fields.entries()) {
       const child = column.fields[index]
-      const at = child === undefined ? -1 : forbiddenBelow(child, field.type, isValue)
-      if (at !== -1) return at
+      if (child !== undefined) forbiddenBelow(child, field.type, isValue, tell)
     }
   }
   if (column.layout === 'list' && type.kind === 'array') {
-    return forbiddenIn(column, column.element, type.element, isValue)
+    forbiddenIn(column, column.element, type.element, isValue, tell)
   }
   if (column.layout === 'map' && type.kind === 'map') {
-    const at = forbiddenIn(column, column.key, { ...type.key, nullable: false }, isValue)
-    return at === -1 ? forbiddenIn(column, column.value, type.value, isValue) : at
+    forbiddenIn(column, column.key, { ...type.key, nullable: false }, isValue, tell)
+    forbiddenIn(column, column.value, type.value, isValue, tell)
   }
-  return -1
 }
 
-/** The list or map whose elements, keys or values hold a null that they may not. */
+/** Tells of lists or maps whose elements, keys or values hold a null that they may not. */
 function forbiddenIn(
   owner: Column & { readonly offsets: Int32Array },
   element: Column,
   type: DataType,
   isValue: (at: number) => boolean,
-): number {
-  if (!forbidsNulls(type)) return -1
+  tell: (at: number) => void,
+): void {
+  if (!forbidsNulls(type)) return
   const owners = new Int32Array(element.length).fill(-1)
   for (let at = 0; at < owner.length; at += 1) {
     if (isValue(at)) owners.fill(at, owner.offsets[at], owner.offsets[at + 1])
   }
-  const found = forbiddenBelow(element, type, (at) => owners[at] !== -1)
-  return found === -1 ? -1 : (owners[found] ?? -1)
+  forbiddenBelow(
+    element,
+    type,
+    (at) => owners[at] !== -1,
+    (at) => {
+      tell(owners[at] ?? -1)
+    },
+  )
 }
 
 function forbidsNulls(type: DataType): boolean {

@@ -203,7 +203,7 @@ async function ingest(
         }),
   })
   const keep = (_: unknown, records: readonly BadRecord[]): Promise<void> => {
-    for (const record of records) bad.set(record.line, record)
+    for (const record of records) if (record.kind === 'line') bad.set(record.line, record)
     return Promise.resolve()
   }
   const context = {

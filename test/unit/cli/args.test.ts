@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseArguments } from '../../../src/cli/args.ts'
 import { ManyProblems, problems } from '../../../src/cli/problems.ts'
@@ -78,9 +81,23 @@ test('names the table after a file with a plain name, and asks otherwise', () =>
   assert.deepEqual(messages('tier a.csv b.csv --warehouse ./lake'), [
     '--table is missing: there are 2 inputs',
   ])
-  assert.deepEqual(messages('tier 2024.01.csv --warehouse ./lake'), [
-    '--table is missing: "2024.01" is no plain name',
-  ])
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-args-'))
+  try {
+    writeFileSync(join(folder, '2024.01.csv'), '')
+    assert.deepEqual(messages('tier 2024.01.csv --warehouse ./lake', { folder }), [
+      '--table is missing: "2024.01" is no plain name',
+    ])
+    // A table is not asked for by the name of a file that is not there.
+    assert.deepEqual(messages('tier 2024.01.cvs --warehouse ./lake', { folder }), [
+      '2024.01.cvs: no such file. Did you mean 2024.01.csv?',
+    ])
+    assert.deepEqual(messages('tier 2024.01.cvs --warehouse ./lake --buckets 0', { folder }), [
+      '2024.01.cvs: no such file. Did you mean 2024.01.csv?',
+      '--buckets 0: at least 1 bucket',
+    ])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('refuses bucket counts outside 1 to 4096', () => {

@@ -44,6 +44,37 @@ describe('CSV', () => {
     await assert.rejects(csv('id\n1\n', { csv: { delimiter: 'ab' } }), { code: 'CONFIG_INVALID' })
   })
 
+  test('refuses another encoding and other line ends, and says how to convert them', async () => {
+    const text = 'id,name\n1,\u00e9\n'
+    const utf16 = Buffer.from(`\ufeff${text}`, 'utf16le')
+    const message = 'a.csv is UTF-16; tier wants UTF-8'
+    const pipe = '… | iconv -f UTF-16 -t UTF-8 | npx sluice tier - …'
+    const refusals: readonly (readonly [Buffer, string, string])[] = [
+      [utf16, message, pipe],
+      [Buffer.from(utf16).swap16(), message, pipe],
+      [utf16.subarray(2), message, pipe.replace('UTF-16', 'UTF-16LE')],
+      [Buffer.from(utf16.subarray(2)).swap16(), message, pipe.replace('UTF-16', 'UTF-16BE')],
+      [
+        Buffer.from([0xff, 0xfe, 0, 0, 0x69, 0, 0, 0]),
+        'a.csv is UTF-32; tier wants UTF-8',
+        pipe.replace('UTF-16', 'UTF-32'),
+      ],
+      [
+        Buffer.from('id,name\r1,"a"\r'),
+        'a.csv: its lines end in CR alone; tier wants LF or CRLF',
+        String.raw`… | tr '\r' '\n' | npx sluice tier - …`,
+      ],
+    ]
+    for (const [bytes, expected, fix] of refusals) {
+      const refused = { code: 'INPUT_UNREADABLE', message: expected, fix }
+      await assert.rejects(openText(bytes, { name: 'a.csv', columns }), refused)
+    }
+    // A quoted field may hold any line end, and a last line may end in any way.
+    const quoted = await csv('id,name\n1,"a\rb"\n')
+    assert.deepEqual(quoted.rows, [{ id: 1n, name: 'a\rb', score: null }])
+    assert.deepEqual((await csv('id,name\r')).rows, [])
+  })
+
   test('without a header fields are the columns in order', async () => {
     const { rows } = await csv('1,a,2\n', { csv: { header: false } })
     assert.deepEqual(rows, [{ id: 1n, name: 'a', score: 2 }])
@@ -62,9 +93,10 @@ describe('CSV', () => {
     await assert.rejects(csv('id,Id\n1,2\n'), {
       message: 'a.csv: its header\'s "id" and "Id" differ only by case',
     })
-    await assert.rejects(csv('id,nam\n1,2\n'), {
+    await assert.rejects(openText('id,nam\n1,\n', { name: 'a.csv', columns }), {
       code: 'RECORD_REFUSED',
-      message: 'a.csv line 2: field "nam" is not a column of demo.t. Did you mean name?',
+      message: 'a.csv line 1: field "nam" is not a column of demo.t. Did you mean name?',
+      where: 'a.csv:1:1 (byte 0)',
     })
     await assert.rejects(csv('name\n1\n'), {
       message: 'a.csv line 1: id is missing, column id of demo.t is NOT NULL',

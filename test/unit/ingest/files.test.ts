@@ -84,14 +84,14 @@ describe('compressed text', () => {
     const whole = gzipSync(text)
     const cut = await file('cut.ndjson.gz', whole.subarray(0, 30_000))
     await assert.rejects(drain(await open(cut)), {
-      code: 'INPUT_UNREADABLE',
+      code: 'DATA_CORRUPT',
       message: `${cut}: the gzip stream is cut at byte 30,000`,
     })
     const damaged = Buffer.from(whole)
     damaged.fill(0xff, damaged.length - 8, damaged.length - 4)
     const bad = await file('bad.ndjson.gz', damaged)
     await assert.rejects(async () => drain(await open(bad)), {
-      code: 'INPUT_UNREADABLE',
+      code: 'DATA_CORRUPT',
       message: /the gzip stream is damaged before byte/,
     })
   })
@@ -107,7 +107,7 @@ describe('compressed text', () => {
     assert.equal(batches.at(-1)?.digest(), sha256(text))
     const cut = await file('cut.ndjson.zst', Buffer.concat(frames).subarray(0, -100))
     await assert.rejects(async () => drain(await open(cut)), {
-      code: 'INPUT_UNREADABLE',
+      code: 'DATA_CORRUPT',
       message: /the zstd stream is cut at byte [\d,]+$/,
     })
   })

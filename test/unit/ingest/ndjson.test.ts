@@ -438,20 +438,80 @@ describe('resuming NDJSON', () => {
   })
 })
 
-test('a record over the limit is refused with its place, behind everything before it', async () => {
-  const text = `{"id":1}\n{"id":2}\n{"id":3,"t":"${'x'.repeat(2_000_000)}"}\n{"id":4}\n`
-  const reader = await openText(text, {
-    columns: { id: 'BIGINT', t: 'STRING' },
-    chunk: 50_000,
-    limits: { recordBytesMax: 100_000 },
-    onBadRecord: 'quarantine',
+describe('a record over the limit', () => {
+  const columns = { id: 'BIGINT', t: 'STRING' }
+  const limits = { recordBytesMax: 100_000 }
+  const long = `{"id":3,"t":"${'é'.repeat(1_000_000)}"}`
+  const text = `{"id":1}\n{"id":2}\n${long}\n{"id":4}\n`
+  const beyond = BigInt(18 + Buffer.byteLength(long) + 1)
+
+  test('is refused with its place, behind everything before it', async () => {
+    const reader = await openText(text, { columns, chunk: 50_000, limits })
+    const first = await reader.next()
+    assert.equal(first?.records.length, 2)
+    assert.equal(first.endPosition, 18n)
+    await assert.rejects(reader.next(), {
+      code: 'RECORD_REFUSED',
+      message: 'a.ndjson line 3: a record of more than 100,000 bytes',
+      where: 'a.ndjson:3:1 (byte 18)',
+    })
   })
-  const first = await reader.next()
-  assert.equal(first?.records.length, 2)
-  assert.equal(first.endPosition, 18n)
-  await assert.rejects(reader.next(), {
-    code: 'RECORD_REFUSED',
-    message: 'a.ndjson line 3: a record of more than 100,000 bytes',
-    where: 'a.ndjson:3:1 (byte 18)',
+
+  test('is set aside with its beginning, however the bytes arrive', async () => {
+    for (const chunk of [977, 50_000, 4_000_000]) {
+      const options = { columns, chunk, limits, onBadRecord: 'quarantine' } as const
+      const { rows, bad, batches } = await read(text, options)
+      assert.deepEqual(
+        rows.map((row) => (row as { id: unknown }).id),
+        [1n, 2n, 4n],
+      )
+      assert.deepEqual(
+        bad.map(({ line, byte, reason }) => [line, byte, reason]),
+        [[3n, 18n, 'a record of more than 100,000 bytes, of which the first 4,095 are kept']],
+      )
+      // 13 bytes and whole characters of two.
+      assert.equal(Buffer.from(bad[0]?.raw ?? []).toString(), long.slice(0, 13 + 2041))
+      assert.equal(batches.at(-1)?.digest(), sha256(text))
+      const resume = { position: beyond, records: 2n, digest: sha256(text.slice(0, -9)) }
+      const rest = await read(text, { ...options, resume })
+      assert.deepEqual(rest.rows, [{ id: 4n, t: null }])
+      assert.equal(rest.batches[0]?.startRecord, 2n)
+    }
+  })
+
+  test('counts its lines, is met up to the last byte, and ends with the text', async () => {
+    const options = { limits: { recordBytesMax: 8 }, onBadRecord: 'quarantine' } as const
+    const exact = await read('{"id":1}\n{"id":10}\n{"id":2}', { ...options, columns })
+    assert.deepEqual(
+      exact.rows.map((row) => (row as { id: unknown }).id),
+      [1n, 2n],
+    )
+    const last = await read('{"id":1}\n{"id":1234}', { ...options, columns })
+    assert.deepEqual(
+      last.bad.map(({ line, raw }) => [line, Buffer.from(raw).toString()]),
+      [[2n, '{"id":12']],
+    )
+    assert.equal(last.batches.at(-1)?.endedWithoutNewline, true)
+    // A quote that is not closed: the record ends with the line that the limit is in.
+    const csv = await read('id,t\n1,"a\nbcdefgh\n2,b\n', { ...options, columns, name: 'a.csv' })
+    assert.deepEqual(csv.rows, [{ id: 2n, t: 'b' }])
+    assert.deepEqual(
+      csv.bad.map(({ line, byte }) => [line, byte]),
+      [[2n, 5n]],
+    )
+    const after = await read('id,t\n1,"a\nbcdefgh\nx,b\n', { ...options, columns, name: 'a.csv' })
+    assert.equal(after.bad[1]?.line, 4n)
+  })
+
+  test('counts as a bad record, and one too many stops the run', async () => {
+    const options = { columns, limits, onBadRecord: 'quarantine', badRecordsMax: 1 } as const
+    const reader = await openText(`${long}\n{"id":1}\n${long}\n`, options)
+    assert.equal((await reader.next())?.bad.length, 1)
+    await assert.rejects(
+      async () => {
+        while ((await reader.next()) !== undefined);
+      },
+      { code: 'LIMIT_EXCEEDED', message: /line 3: over 1 bad records, the last: a record of more/ },
+    )
   })
 })

@@ -2,7 +2,7 @@ import type { ColumnBatch } from '../../../src/core/columns/column.ts'
 import { parseType } from '../../../src/core/schema/parse-type.ts'
 import type { Field } from '../../../src/core/schema/types.ts'
 import { batchToRows } from '../../../src/core/columns/rows.ts'
-import type { BadRecord, InputBatch, InputReader } from '../../../src/source/ingest/input.ts'
+import type { BadLine, InputBatch, InputReader } from '../../../src/source/ingest/input.ts'
 import { InputBytes } from '../../../src/source/ingest/input-bytes.ts'
 import { type InputSpec, openInput } from '../../../src/source/ingest/open-input.ts'
 
@@ -65,7 +65,7 @@ export async function drain(reader: InputReader): Promise<readonly InputBatch[]>
 
 export type ReadResult = {
   readonly rows: readonly unknown[]
-  readonly bad: readonly BadRecord[]
+  readonly bad: readonly BadLine[]
   readonly batches: readonly InputBatch[]
 }
 
@@ -76,7 +76,7 @@ export async function read(text: string | Uint8Array, options: ReadOptions): Pro
   const toRows = (records: ColumnBatch): readonly unknown[] => batchToRows(fields, records)
   return {
     rows: batches.flatMap((batch) => toRows(batch.records)),
-    bad: batches.flatMap((batch) => batch.bad),
+    bad: batches.flatMap((batch) => batch.bad).filter((bad) => bad.kind === 'line'),
     batches,
   }
 }
