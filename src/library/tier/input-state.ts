@@ -46,8 +46,9 @@ function stateAt(
   // A header says nothing of what an earlier run took.
   if (isHeader && records !== undefined && records > 0n) return undefined
   const nothing = `nothing from ${unit} ${String(at)} on is`
-  if (isHeader || at <= first || snapshotId === undefined) return `${nothing} in the lake`
-  if (before === 0n) return `no record before ${unit} ${String(at)} is in the lake; ${nothing}`
+  if (isHeader || at <= first) return `${nothing} in the lake`
+  if (before === 0n || snapshotId === undefined)
+    return `no record before ${unit} ${String(at)} is in the lake; ${nothing}`
   const snapshot = `(snapshot ${snapshotId.toString()})`
   // What a cut stream gave is right; what a damaged one gave before it failed is not proven to be.
   const doubt = details['cut'] === false ? ', where a value may be wrong' : ''

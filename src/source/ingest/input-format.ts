@@ -39,9 +39,13 @@ export async function detectFormat(bytes: InputBytes, given?: InputFormat): Prom
 /** @throws SluiceError CONFIG_INVALID for a file that is read as a whole */
 export function refuseFollowing(name: string, format: InputFormat): void {
   if (isText(format)) return
-  throw new SluiceError('CONFIG_INVALID', `${name}: a ${format} file cannot be followed`, {
-    fix: 'leave --follow out',
-  })
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `${name}: ${format === 'arrow' ? 'an Arrow' : 'a Parquet'} file cannot be followed`,
+    {
+      fix: 'leave --follow out',
+    },
+  )
 }
 
 /** True for the formats that are read record by record, with bytes as positions. */
